@@ -21,25 +21,27 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TURNS = 5
 AT_ONCE = 2
-LONGEST = 900  # seconds; a piece that takes longer has failed
+LONGEST = 1500  # seconds; a piece that takes longer has failed
 USUAL = 15.0
-SECONDS = {  # estimates; the others take less than the usual
-    "tests/benchmarks/ijb/test_streams.py": 40,
-    "tests/benchmarks/synthesis/test_degradations.py": 30,
-    "tests/benchmarks/synthesis/test_ranking.py": 150,
-    "tests/benchmarks/uccs/test_pictures.py": 40,
-    "tests/cli/test_kills.py": 110,
-    "tests/compat/test_fhibe.py": 30,
-    "tests/files/test_pixels.py": 40,
-    "tests/fuzz/test_readers.py::test_arrays": 30,
-    "tests/fuzz/test_readers.py::test_data_and_predictions_of": 200,
-    "tests/fuzz/test_readers.py::test_stored_runs": 60,
-    "tests/metrics/test_distances.py": 80,
+SECONDS = {  # as measured, two pieces at a time; the others take about the usual
+    "tests/benchmarks/ijb/test_streams.py": 30,
+    "tests/benchmarks/synthesis/test_demo.py": 90,
+    "tests/benchmarks/synthesis/test_ranking.py": 210,
+    "tests/benchmarks/uccs/test_pictures.py": 30,
+    "tests/cli/test_kills.py": 420,
+    "tests/cli/test_outputs.py": 40,
+    "tests/compat/uccs/test_resume.py": 60,
+    "tests/files/test_pixels.py": 45,
+    "tests/files/test_readers.py": 45,
+    "tests/fuzz/test_readers.py::test_arrays": 55,
+    "tests/fuzz/test_readers.py::test_data_and_predictions_of": 310,
+    "tests/fuzz/test_readers.py::test_stored_runs": 190,
+    "tests/metrics/test_distances.py": 40,
     "tests/models/test_deepface.py": 40,
-    "tests/models/test_litellm.py": 60,
-    "tests/portable/test_demo.py": 90,
-    "tests/reporting/test_latex.py": 40,
-    "tests/run/test_families.py": 70,
+    "tests/models/test_litellm.py": 130,
+    "tests/portable/test_demo.py": 240,
+    "tests/reporting/test_latex.py": 135,
+    "tests/run/test_families.py": 390,
     "tests/run/test_survival.py": 120,
 }
 SPLIT = ("tests/fuzz/test_readers.py",)

@@ -25,14 +25,13 @@ import numpy as np
 from evenhand.core.metric import UNIT_SCALE, Kind
 from evenhand.core.results import Verdict
 from evenhand.core.streams import stream
-from evenhand.stats import contrasts, paired, permutation, ranks
+from evenhand.stats import contrasts, permutation, ranks
 from evenhand.stats.evidence import FEW_DRAWN_UNITS, DrawnEvidence
 from evenhand.stats.intervals import (
     IntervalArrays,
     bias_corrected,
     clopper_pearson,
     effective_size,
-    jackknife_interval,
     mean_interval,
     percentile,
     proportion_interval,
@@ -40,7 +39,7 @@ from evenhand.stats.intervals import (
     subsampled,
     wilson,
 )
-from evenhand.stats.multiplicity import benjamini_hochberg, holm
+from evenhand.stats.multiplicity import Correction, verdicts
 from evenhand.stats.pairing import table_limits, table_pairs
 from evenhand.stats.resample import (
     dyadic_totals,
@@ -48,8 +47,8 @@ from evenhand.stats.resample import (
     subsample_weights,
     unit_weights,
 )
+from evenhand.stats.settings import Settings
 from evenhand.stats.tables import UnitTable
-from evenhand.stats.verdicts import verdicts
 
 PAGE = Path(__file__).parent.parent / "docs" / "calibration.md"
 RATES = np.arange(0.05, 0.951, 0.05)
@@ -222,7 +221,7 @@ def intervals_of_tables(scale: float) -> Iterator[Line]:
             yield Line("interval", name, where, 0.95, reached, sets * len(both), (LOWEST, HIGHEST))
             if kind is Kind.MEAN:
                 for label, limits in (
-                    ("cluster_t_jackknife", lambda table: jackknife_interval(table.jackknife)),
+                    ("cluster_t_jackknife", lambda table: mean_interval(table.jackknife)),
                     ("cluster_t", lambda table: mean_interval(table.means)),
                 ):
                     reached = np.mean([covered(limits(table), truth) for table, truth in both])
@@ -246,9 +245,9 @@ def intervals_of_draws(scale: float) -> Iterator[Line]:
             drawn = np.array([[np.median(np.repeat(x, times.astype(np.int64)))] for times in weights])
             value = np.array([np.median(x)])
             left = np.array([[np.median(np.delete(x, i))] for i in range(units)])
-            plain.append(percentile(drawn).interval)
-            wide.append(scaled_percentile(drawn, value, [units]).interval)
-            corrected.append(bias_corrected(drawn, value, left).interval)
+            plain.append(percentile(drawn))
+            wide.append(scaled_percentile(drawn, value, [units]))
+            corrected.append(bias_corrected(drawn, value, left))
         yield from _drawn_lines("median of skewed values", units, (plain, wide, corrected), 1.6783469900166605, sets)
     for units in (20, 50, 100, 200):
         plain, wide, corrected = [], [], []
@@ -259,9 +258,9 @@ def intervals_of_draws(scale: float) -> Iterator[Line]:
             value = _macro_f1(cells.reshape(1, 3, 3))
             left = np.repeat(np.eye(9, dtype=int), cells, axis=0)
             left_out = _macro_f1((cells - left).reshape(-1, 3, 3))[:, None]
-            plain.append(percentile(drawn).interval)
-            wide.append(scaled_percentile(drawn, value, [units]).interval)
-            corrected.append(bias_corrected(drawn, value, left_out).interval)
+            plain.append(percentile(drawn))
+            wide.append(scaled_percentile(drawn, value, [units]))
+            corrected.append(bias_corrected(drawn, value, left_out))
         yield from _drawn_lines("macro-F1, three classes", units, (plain, wide, corrected), float(truth), sets)
 
 
@@ -303,7 +302,7 @@ def intervals_of_pairs_of_people(scale: float) -> Iterator[Line]:
             k = float((score >= limit).sum())
             value = np.array([k / len(a)])
             limits = scaled_percentile(drawn[:, None], value, [people])
-            good.append(covered(limits.interval, rate))
+            good.append(covered(limits, rate))
             naive.append(covered(wilson(k, len(a)), rate))
         must = (LOWEST, HIGHEST) if people >= 50 else None
         yield Line("interval", "dyadic bootstrap", f"FMR 0.05, {people} people", 0.95, float(np.mean(good)), sets, must)
@@ -329,7 +328,7 @@ def intervals_of_sets(scale: float) -> Iterator[Line]:
             weights = subsample_weights(units, units // 2, 40, rng)
             drawn = (weights @ y - weights @ x) / (units // 2)
             value = np.array([y.mean() - x.mean()])
-            found.append(covered(subsampled(drawn[:, None], value, [units // 2], [units]).interval, 1.0))
+            found.append(covered(subsampled(drawn[:, None], value, [units // 2], [units]), 1.0))
         yield Line(
             "interval",
             "subsample",
@@ -386,7 +385,7 @@ def intervals_of_differences(scale: float) -> Iterator[Line]:
             (0.2, 0.5, 0.1),
         ):
             drawn = rng.multinomial(n, [both, only_a, only_b, 1 - both - only_a - only_b], size=4 * sets)
-            found = paired.bonett_price(drawn[:, 1], drawn[:, 2], n)
+            found = contrasts.bonett_price(drawn[:, 1], drawn[:, 2], n)
             hits.append(covered(IntervalArrays(found.low, found.high), only_a - only_b))
         yield Line(
             "difference",
@@ -405,8 +404,8 @@ def _neighbours(table: UnitTable) -> tuple[IntervalArrays, IntervalArrays, np.nd
     for start in range(0, table.groups, 200):
         part = _between(table, start, min(start + 200, table.groups) - 1)
         first = np.arange(0, part.groups, 2)
-        pairs = table_pairs(part, first, first + 1, 0.95, 0.05)
-        found.append((*pairs.interval, *pairs.narrow, pairs.p_value))
+        pairs = table_pairs(part, first, first + 1, Settings())
+        found.append(pairs[1:6])
     low, high, low90, high90, p = (np.concatenate(column) for column in zip(*found, strict=True))
     return IntervalArrays(low, high), IntervalArrays(low90, high90), p
 
@@ -473,15 +472,12 @@ def _family_alarms(table: UnitTable, groups: int, families: int) -> tuple[float,
         here = offset[start : start + block]
         first, second = (here + pairs[:, 0]).ravel(), (here + pairs[:, 1]).ravel()
         found = table_pairs(
-            _between(table, first.min(), second.max()), first - first.min(), second - first.min(), 0.95, 0.05
+            _between(table, first.min(), second.max()), first - first.min(), second - first.min(), Settings()
         )
         p = found.p_value.reshape(len(here), -1)
-        adjusted = np.stack([holm(row) for row in p])
+        adjusted = np.stack([Correction.HOLM(row) for row in p])
         told = verdicts(
-            *(
-                x.reshape(p.shape)
-                for x in (found.interval.low, found.interval.high, found.narrow.low, found.narrow.high)
-            ),
+            *(x.reshape(p.shape) for x in found[1:5]),
             adjusted,
         )
         alarms += int(np.any((told == Verdict.LARGE) | (told == Verdict.DIFFERENT), axis=1).sum())
@@ -496,7 +492,7 @@ def _alarms_on_effective_sizes(table: UnitTable, groups: int, families: int) -> 
     first, second = (np.array(side) for side in zip(*combinations(range(groups), 2), strict=True))
     offset = np.arange(families)[:, None] * groups
     p = contrasts.proportion_test(k[offset + first], n[offset + first], k[offset + second], n[offset + second]).p_value
-    return float(np.mean([np.any(holm(row) < 0.05) for row in p]))
+    return float(np.mean([np.any(Correction.HOLM(row) < 0.05) for row in p]))
 
 
 def _between(table: UnitTable, first: int, last: int) -> UnitTable:
@@ -567,8 +563,8 @@ def _drawn_alarms(rng: np.random.Generator, families: int, must: tuple[float, fl
                 _macro_f1(cells.reshape(-1, 3, 3)), drawn, np.full(5, units), apart, "cluster_bootstrap"
             )
             first, second = (np.array(side) for side in zip(*combinations(range(5), 2), strict=True))
-            found = evidence.pairs(first, second, confidence=0.95, alpha=0.05)
-            alarms += bool(np.any(holm(found.p_value) < 0.05))
+            found = evidence.pairs(first, second, Settings())
+            alarms += bool(np.any(Correction.HOLM(found.p_value) < 0.05))
         where = f"no difference, macro-F1, 5 groups of {units} units"
         yield Line("family", "large or different", where, 0.05, alarms / families, families, must)
 
@@ -598,10 +594,10 @@ def _false_discoveries(rng: np.random.Generator, families: int) -> Iterator[Line
     shares, power = [], []
     for family in range(families):
         here = _between(table, family * groups, family * groups + groups - 1)
-        p = table_pairs(here, pairs[:, 0], pairs[:, 1], 0.95, 0.05).p_value
-        found = benjamini_hochberg(p) <= 0.05
+        p = table_pairs(here, pairs[:, 0], pairs[:, 1], Settings()).p_value
+        found = Correction.BENJAMINI_HOCHBERG(p) <= 0.05
         shares.append(found[null].sum() / max(found.sum(), 1))
-        power.append(np.mean(holm(p)[~null] < 0.05))
+        power.append(np.mean(Correction.HOLM(p)[~null] < 0.05))
     yield Line(
         "family",
         "false discoveries (Benjamini–Hochberg)",
@@ -656,9 +652,9 @@ def omnibus_and_gaps(scale: float) -> Iterator[Line]:
     flips, exact = [], []
     for _ in range(sets):
         difference = rng.normal(0, 1, 30) * rng.integers(1, 6, 30)
-        flips.append(paired.sign_flip(difference, flips=400, rng=rng) < 0.05)
+        flips.append(contrasts.sign_flip(difference, flips=400, rng=rng) < 0.05)
     drawn = rng.multinomial(200, [0.7, 0.08, 0.08, 0.14], size=8 * sets)
-    exact = paired.mcnemar(drawn[:, 1], drawn[:, 2])
+    exact = contrasts.mcnemar(drawn[:, 1], drawn[:, 2])
     yield Line(
         "test", "sign_flip over subjects", "two equal models, 30 subjects", 0.05, float(np.mean(flips)), sets, must
     )

@@ -32,7 +32,8 @@ def _records(data: dict[str, Any]) -> Any:
 
 
 def grouped_ours(data: dict[str, Any]) -> Any:
-    from evenhand.core.measure import membership, tally
+    from evenhand.core.measure import tally
+    from evenhand.core.membership import inside
     from evenhand.core.records import groups_of
     from evenhand.metrics.labels import Confusion
     from evenhand.metrics.means import Mean
@@ -40,7 +41,7 @@ def grouped_ours(data: dict[str, Any]) -> Any:
     metrics = [Mean("mean", "hit"), Confusion("confusion", tuple("abcdef"))]
     whole = tally(_records(data), metrics, tuple(LEVELS), units=False)
     groups = groups_of(whole.cells, tuple(LEVELS), 3)
-    weights = membership(whole.cells, groups)
+    weights = inside(whole.cells, groups).kept.dense().astype(np.int64)
     everyone = whole.everyone()
     return [
         metric.result(state.weigh(weights), total)

@@ -61,11 +61,11 @@ def _count_groups(data: Any) -> None:
 
 
 def _write_groups(data: Any) -> None:
-    from evenhand.compat.fhibe.evaluate import intersections
+    from evenhand.compat.fhibe.evaluate import files
 
     people, scores = data
     with tempfile.TemporaryDirectory() as folder:
-        intersections.write_intersections(Path(folder) / "x.json", "AR_IOU", people, EIGHT, scores)
+        files.write_intersections(Path(folder) / "x.json", "AR_IOU", people, EIGHT, scores)
 
 
 def _localization() -> tuple[Path, Path]:
@@ -196,7 +196,7 @@ def _verify_stored(data: Any) -> None:
 
 
 def _person_masks() -> Any:
-    from evenhand.benchmarks.fhibe.synthetic import make_subjects
+    from evenhand.benchmarks.fhibe.demo import make_subjects
     from evenhand.geometry.masks import runs_of_polygons
     from evenhand.scenes.figures import PersonFigure
 
@@ -226,7 +226,7 @@ def _on_pixels(data: Any) -> None:
 
 
 def _polygons() -> Any:
-    from evenhand.benchmarks.fhibe.synthetic import make_subjects
+    from evenhand.benchmarks.fhibe.demo import make_subjects
     from evenhand.scenes.figures import PersonFigure
 
     return [
@@ -253,7 +253,8 @@ def _rasterise_whole(data: Any) -> None:
 
 def _label_maps() -> Any:
     from evenhand.benchmarks.fhibe.codec import FaceMapCodec, face_map
-    from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_faces
+    from evenhand.benchmarks.fhibe.demo import make_subjects
+    from tests.benchmarks.fhibe.face_tables import write_faces
 
     folder = Path(tempfile.mkdtemp())
     rows = write_faces(folder, make_subjects(50, "bench"), images=4, size=512, pixels=True)
@@ -269,7 +270,7 @@ def _parse_faces(data: Any) -> None:
 
     codec, (paths, answers) = FaceMapCodec(), data
     for path, answer in zip(paths, answers, strict=True):
-        face_score(read_label_map(path), codec.answer("x", parse(answer), set()))
+        face_score(read_label_map(path), codec.answer(parse(answer), set()))
 
 
 def _decode_faces(data: Any) -> None:
@@ -286,7 +287,8 @@ def _decode_faces(data: Any) -> None:
 
 def _noise_maps() -> Any:
     """50 face pictures with their label maps, and answers that are noise, as the published demo makes them."""
-    from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_faces
+    from evenhand.benchmarks.fhibe.demo import make_subjects
+    from tests.benchmarks.fhibe.face_tables import write_faces
 
     folder = Path(tempfile.mkdtemp())
     rows = write_faces(folder, make_subjects(25, "noise"), images=2, size=512, pixels=True)
@@ -330,7 +332,8 @@ def _face_root(rows: int = 10_000) -> tuple[Path, Path]:
     if stored.exists():
         return folder, stored
     from evenhand.benchmarks.fhibe.codec import FaceMapCodec, face_map
-    from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_faces
+    from evenhand.benchmarks.fhibe.demo import make_subjects
+    from tests.benchmarks.fhibe.face_tables import write_faces
 
     made = write_faces(folder, make_subjects(50, "bench"), images=4, size=512, pixels=True)
     codec = FaceMapCodec()
@@ -376,23 +379,19 @@ def _decode_stored(data: Any) -> None:
 
 
 def _mask_truth() -> Any:
-    from evenhand.benchmarks.fhibe.data import People
     from evenhand.benchmarks.fhibe.table import Segment
 
     rows = _polygons() * 32
     segments = [[Segment(str(n), np.asarray(one, dtype=np.int32)) for n, one in enumerate(row)] for row in rows]
-    names = tuple(f"{n}.png" for n in range(len(rows)))
-    nobody = (None,) * len(rows)
-    people = People(Path(), names, np.arange(len(rows)), nobody, nobody, np.arange(len(rows)), {})
-    return people, segments, np.tile([2048, 1536], (len(rows), 1))
+    return segments, np.tile([2048, 1536], (len(rows), 1))
 
 
 def _areas_by(engine: str, data: Any) -> None:
     from evenhand.benchmarks.fhibe.scores import mask_areas
     from evenhand.engines import parse
 
-    people, segments, sizes = data
-    assert mask_areas(people, segments, sizes, parse(engine)).min() > 0
+    segments, sizes = data
+    assert mask_areas(segments, sizes, parse(engine)).min() > 0
 
 
 def _areas_in_two(data: Any) -> None:

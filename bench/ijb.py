@@ -267,7 +267,7 @@ def detection_data() -> dict[str, Any]:
 
 def detection_ours(data: dict[str, Any]) -> Any:
     from evenhand.benchmarks.ijb.detection import AnnotatedFaces, FaceDetections, match_detections, rows_of
-    from evenhand.benchmarks.ijb.detection_metric import DetectionRates
+    from evenhand.benchmarks.ijb.metrics import DetectionRates
     from evenhand.benchmarks.ijb.options import FaceDetectionOptions
 
     none = np.zeros(len(data["box"]), np.bool_)

@@ -94,7 +94,7 @@ def large_pictures() -> tuple[tempfile.TemporaryDirectory[str], list[Path]]:
 
 def streamed(data: Any) -> Any:
     """Inception features at 299 × 299 of files that are decoded ahead; gives the waits."""
-    from evenhand.instruments.architectures import fill_network
+    from bench.filled import fill_network
     from evenhand.instruments.readers import inception_reader
 
     _, paths = data
@@ -105,7 +105,7 @@ def one_after_another(data: Any) -> None:
     """The same work without overlap: all pictures decoded first, then the network."""
     import torch
 
-    from evenhand.instruments.architectures import fill_network
+    from bench.filled import fill_network
     from evenhand.instruments.comparers import signed, unit_batch
     from evenhand.instruments.pictures import HIS_EVALUATORS, load
 
@@ -171,7 +171,7 @@ HOT = [
 
 def main() -> None:
     """Print how long the network waits for pictures, in full and from the cache."""
-    from evenhand.instruments.architectures import fill_network
+    from bench.filled import fill_network
     from evenhand.instruments.readers import PictureReader, inception_reader
 
     folder, paths = large_pictures()

@@ -98,8 +98,8 @@ def unit(count: int, dimensions: int = 128) -> Any:
 def at_scale(folder: Path, count: int) -> dict[str, Callable[[], Any]]:
     """1,000 probes in so many templates, all pairs of a tenth as many, and a hundred times as many streamed scores."""
     from evenhand.engines import parse
-    from evenhand.metrics.score_groups import CellBlock, look, points_by_group, wanted_bins
-    from evenhand.metrics.score_groups import count as counted
+    from evenhand.metrics.score_stream import ScoreBlock, look, points_by_group, wanted_bins
+    from evenhand.metrics.score_stream import count as counted
     from evenhand.run.stores import points_of_all_pairs
     from evenhand.search.one_to_many import search_stores
     from evenhand.search.stores import open_store
@@ -122,7 +122,7 @@ def at_scale(folder: Path, count: int) -> dict[str, Callable[[], Any]]:
         points_of_all_pairs(open_store(folder / "fewer.npy"), who, group, "abc", (1e-3, 1e-2))
 
     def stream() -> None:
-        block = [CellBlock(score, same, cell)]
+        block = [ScoreBlock(score, same, cell)]
         first = counted(block, 3)
         points_by_group(first, look(block, wanted_bins(first, groups, (1e-3, 1e-2))), groups, (1e-3, 1e-2))
 

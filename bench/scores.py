@@ -49,7 +49,7 @@ def write(folder: Path, scores: int) -> None:
 def measure(folder: Path) -> dict[str, Any]:
     """Read everything twice and give the points; what it took."""
     from evenhand.core.engine import total
-    from evenhand.metrics.score_groups import count, look, pair_blocks, points_by_group, wanted_bins
+    from evenhand.metrics.score_stream import count, look, pair_blocks, points_by_group, wanted_bins
 
     person, group = np.load(folder / "person.npy"), np.load(folder / "group.npy")
     shards = sorted(path.stem.partition("-")[2] for path in folder.glob("score-*.npy"))

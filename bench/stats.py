@@ -111,25 +111,27 @@ def clustered_draws(data: dict[str, Any]) -> Any:
 
 
 def _all_pairs(data: dict[str, Any], metric: Any) -> Any:
+    from evenhand.stats.settings import Settings
+
     evidence = _evidence(_records(data), metric)
     first, second = np.triu_indices(GENDERS * RACES * AGES, 1)
-    return evidence.pairs(first + 1, second + 1, confidence=0.95, alpha=0.05)
+    return evidence.pairs(first + 1, second + 1, Settings())
 
 
 def pair_tests(data: dict[str, Any]) -> Any:
     """All 5,778 pairs of 108 cells: Newcombe, score or Fisher, Holm."""
     from evenhand.metrics.means import Rate
-    from evenhand.stats.multiplicity import holm
+    from evenhand.stats.multiplicity import Correction
 
-    return holm(_all_pairs(data, Rate("accuracy", "right")).p_value)
+    return Correction.HOLM(_all_pairs(data, Rate("accuracy", "right")).p_value)
 
 
 def rank_tests(data: dict[str, Any]) -> Any:
     """All 5,778 pairs of 108 cells: Mann–Whitney, Welch, Holm."""
     from evenhand.metrics.means import Mean
-    from evenhand.stats.multiplicity import holm
+    from evenhand.stats.multiplicity import Correction
 
-    return holm(_all_pairs(data, Mean("score", "score")).p_value)
+    return Correction.HOLM(_all_pairs(data, Mean("score", "score")).p_value)
 
 
 def rank_tests_peer(data: dict[str, Any]) -> Any:
@@ -183,17 +185,16 @@ def comparisons() -> dict[str, Any]:
 def dyadic(data: dict[str, Any]) -> Any:
     """2,000 draws of people, FMR and FNMR at six fixed thresholds, from counting to intervals."""
     from evenhand.core.streams import stream
-    from evenhand.stats.differentials import rate_draws
     from evenhand.stats.intervals import percentile
     from evenhand.stats.resample import pair_counts, unit_weights
+    from evenhand.stats.verification import rate_draws
 
     thresholds = [1.28, 2.33, 3.09, 3.72, 4.26, 4.75]
     counts = pair_counts(data["a"], data["b"], data["score"], thresholds, PEOPLE)
     weights = unit_weights(PEOPLE, 2000, stream("bench", "people"))
     everyone = np.ones((PEOPLE, 1), dtype=np.bool_)
     return [
-        (percentile(drawn.fmr), percentile(drawn.fnmr))
-        for drawn in (rate_draws(counts, everyone, weights, at) for at in range(len(thresholds)))
+        tuple(percentile(drawn) for drawn in rate_draws(counts, everyone, weights, at)) for at in range(len(thresholds))
     ]
 
 

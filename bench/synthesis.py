@@ -108,15 +108,16 @@ def from_files(data: dict[str, Any]) -> Any:
     """SSIM of pairs as the task measures them: read, decoded, compared, averaged."""
     from evenhand.benchmarks.synthesis.features import FeatureTable
     from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource
+    from evenhand.benchmarks.synthesis.options import SynthesisOptions
     from evenhand.benchmarks.synthesis.pairs import FramePair
     from evenhand.benchmarks.synthesis.record import Asked
-    from evenhand.benchmarks.synthesis.runners import run_paired
+    from evenhand.compat.his_evaluators.evaluators.base import run_paired
 
     on_one_core()
     nowhere = FeatureTable(Path())
     pairs = [FramePair(str(n), str(n), str(n), *paths) for n, paths in enumerate(data["pairs"])]
     looks = FrameInstruments(FrameSource("synthesised", nowhere), FrameSource("real", nowhere))
-    return run_paired(pairs, ("ssim",), looks, Asked((), image_size=SIDE)).values
+    return run_paired(pairs, ("ssim",), looks, Asked((), SynthesisOptions(image_size=SIDE))).values
 
 
 def published_ssim(data: dict[str, Any]) -> float:
@@ -222,7 +223,7 @@ def perceptual(network: str) -> Callable[[Any], Any]:
     def work(data: dict[str, Any]) -> Any:
         import torch
 
-        from evenhand.instruments.architectures import fill_network
+        from bench.filled import fill_network
         from evenhand.instruments.comparers import signed
 
         ready = fill_network(network)
@@ -262,7 +263,7 @@ def dists_package(data: dict[str, Any]) -> Any:
 def inception_features(data: dict[str, Any]) -> Any:
     import torch
 
-    from evenhand.instruments.architectures import fill_network
+    from bench.filled import fill_network
     from evenhand.instruments.readers import _to_299
 
     network = fill_network("inception-fid").network

@@ -242,13 +242,14 @@ def _large() -> Any:
 
 
 def _large_run(prepared: Any) -> Any:
+    from evenhand.benchmarks.uccs.options import WatchlistIdentificationOptions
     from evenhand.benchmarks.uccs.record import record_identification
     from evenhand.benchmarks.uccs.scores import evaluate_blocks
     from evenhand.benchmarks.uccs.scoring import score
 
     faces, enrolment, stores = prepared
     found = evaluate_blocks(score(stores, enrolment), enrolment.subjects, faces)
-    return record_identification(faces, found, items=False)
+    return record_identification(faces, found, WatchlistIdentificationOptions(), items=False)
 
 
 def _large_bound(prepared: Any) -> Any:

@@ -29,7 +29,7 @@ from markdown_it.token import Token
 import evenhand
 from evenhand import __version__, registry
 from evenhand.cli.catalogue import description
-from evenhand.cli.main import EXAMPLES
+from evenhand.cli.main import VERBS
 from evenhand.cli.main import application as command_line
 
 DOCS = Path(__file__).parent
@@ -325,8 +325,8 @@ def command_page() -> Page:
     lines = ["# Command line", "", f"evenhand {__version__}. Every verb and option, from the parser.", ""]
     for name, command in group.commands.items():
         lines += [f"## evenhand {name}", "", _md(inspect.cleandoc(command.help or "")), ""]
-        if name in EXAMPLES:
-            lines += ["```sh", EXAMPLES[name], "```", ""]
+        if name in VERBS:
+            lines += ["```sh", VERBS[name].example, "```", ""]
         lines += ["| argument or option | default | meaning |", "| --- | --- | --- |"]
         for parameter in command.params:
             names = ", ".join(f"`{option}`" for option in parameter.opts) if parameter.opts else f"`{parameter.name}`"

@@ -1,4 +1,7 @@
-"""Without torch, tests that are marked so are skipped; files that import it at their top are named at the end."""
+"""Without torch, tests that are marked so are skipped; files that import it at their top are named at the end.
+
+No example that Hypothesis makes has a deadline: on a busy machine it would fail for its time.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("evenhand", deadline=None)
+settings.load_profile("evenhand")
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 _left_out: set[str] = set()

@@ -296,9 +296,9 @@ def compare(
     **changes: Any,
 ) -> tuple[Comparison, ...]:
     """Two or more runs of one task on the same units: each compared with the first, pair by pair."""
-    from evenhand.run.pairing import check_same_data
     from evenhand.run.reopened import metrics_of, task_of
     from evenhand.stats.comparison import compare as compare_rows
+    from evenhand.store.differences import check_same_data
 
     opened = [run if isinstance(run, Run) else load(run) for run in runs]
     if len(opened) < 2:
@@ -329,7 +329,9 @@ def compare(
     rows = opened[0].records()
     comparisons = []
     for run in opened[1:]:
-        names, others = _two_names(first, run.results), run.records()
+        names, others = (first.model, run.results.model), run.records()
+        if names[0] == names[1]:
+            names = f"{names[0]} (first)", f"{names[1]} (second)"
         agreed = check_same_data(rows, others, by, names, first)
         comparison = compare_rows(rows, others, metrics, by, depth, chosen, names=names)
         comparison = replace(
@@ -392,9 +394,3 @@ def _lacking(models: Sequence[str], metrics: Sequence[Mapping[str, AnyMetric]]) 
             reason = f"only {', '.join(having)} has it"
             values.extend(LeftOutValue(metric.name, output, reason) for output in metric.outputs)
     return values
-
-
-def _two_names(first: Results, second: Results) -> tuple[str, str]:
-    if first.model != second.model:
-        return first.model, second.model
-    return f"{first.model} (first)", f"{second.model} (second)"

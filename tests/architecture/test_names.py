@@ -48,3 +48,15 @@ def test_no_package_outside_a_family_imports_it() -> None:
             if any(target.startswith(folder) for target in tree.imported(name)):
                 strays.append(f"{name} imports {folder}")
     assert not strays, "\n".join(strays)
+
+
+def test_every_family_has_the_same_modules() -> None:
+    usual = ("data", "codec", "record", "tasks", "demo")
+    modules = set(tree.modules())
+    lacking = [
+        name
+        for family in FAMILIES
+        for name in (f"evenhand.benchmarks.{family}.{module}" for module in usual)
+        if name not in modules
+    ]
+    assert not lacking, ", ".join(lacking)

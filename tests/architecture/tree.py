@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -86,8 +87,12 @@ def _prefixes(name: str) -> set[str]:
 
 
 def _strings(name: str) -> set[str]:
+    """The texts of a module, and those of the JSON files beside it that it names."""
     constants = [node.value for node in ast.walk(parsed(name)) if isinstance(node, ast.Constant)]
-    return {value for value in constants if isinstance(value, str)}
+    texts = {value for value in constants if isinstance(value, str)}
+    beside = [modules()[name].with_name(text) for text in texts if text.endswith(".json") and "/" not in text]
+    listed = [path.read_text(encoding="utf-8") for path in beside if path.is_file()]
+    return texts.union(*(re.findall(r'"([^"]*)"', content) for content in listed))
 
 
 def _is_type_checking(test: ast.expr) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from demos import quick_options
 
 FLAGS = (
     "--no-sandbox",
@@ -73,7 +74,7 @@ def demo_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         if registry.benchmark(family).demo is None:
             continue
         for made in api.demo(family, folder / "data" / family):
-            asked: dict[str, Any] = {"data": made.data, "options": made.options, "runs": folder / "runs"}
+            asked: dict[str, Any] = {"data": made.data, "options": quick_options(made, "lps"), "runs": folder / "runs"}
             run = api.evaluate(made.task, made.predictions, model="demo", draws=40, permutations=40, **asked)
             assert run.folder is not None
             found[made.task] = run.folder

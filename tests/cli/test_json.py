@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from saying import CASE, Command
 
-from evenhand.cli.main import EXAMPLES, VERBS
+from evenhand.cli.main import VERBS
 
 ASKED: dict[str, Callable[[Path, Path, Path], list[object]]] = {
     "tasks": lambda first, second, folder: [],
@@ -53,7 +53,7 @@ def test_help_has_an_example_and_no_type_for_a_flag(evenhand: Command, verb: str
     help_text = evenhand(verb, "--help").out
     assert "--json" in help_text
     assert "<bool>" not in help_text
-    assert EXAMPLES[verb].split()[:2] == ["evenhand", verb]
+    assert VERBS[verb].example.split()[:2] == ["evenhand", verb]
     assert "Example: evenhand" in help_text
 
 

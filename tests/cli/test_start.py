@@ -13,7 +13,7 @@ from evenhand.cli.main import VERBS, application
 def test_every_verb_is_listed_with_the_first_line_of_its_help():
     verbs = typer.main.get_command(application()).commands
     assert {name: verb.help.split("\n")[0] for name, verb in verbs.items()} == {
-        name: summary for name, (_, summary) in VERBS.items()
+        name: entry.summary for name, entry in VERBS.items()
     }
 
 
@@ -31,6 +31,19 @@ def test_a_verb_does_not_import_scipy_for_its_help():
     code = "import sys; from evenhand.cli.main import main; main(['evaluate', '--help']); print('scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("False")
+
+
+def test_a_list_of_tasks_does_not_import_polars():
+    code = "import sys; from evenhand.cli.main import main; main(['tasks', '--json']); print('polars' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("False")
+
+
+def test_reports_do_not_wait_for_what_only_comparisons_need():
+    heavy = {"evenhand.api", "evenhand.cli.draw", "evenhand.reporting.html"}
+    code = f"import sys, evenhand.cli.viewing; print(sorted({heavy!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip() == "[]"
 
 
 def test_a_shell_completes_the_names_of_tasks():

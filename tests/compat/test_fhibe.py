@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from face_tables import write_faces
 from fhibe_classical import EXAMPLES
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_bodies, write_faces
+from evenhand.benchmarks.fhibe.demo import make_subjects, write_bodies
 from evenhand.compat.fhibe import BaseModelWrapper, BiasReport, evaluate_task
 from evenhand.core.errors import EvenhandError
 

@@ -12,10 +12,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from face_tables import write_faces
 from fhibe_classical import EXAMPLES
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_bodies, write_faces
+from evenhand.benchmarks.fhibe.demo import make_subjects, write_bodies
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, table_path
 from evenhand.compat.fhibe import BiasReport, evaluate_task
 from evenhand.core.errors import EvenhandError

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from face_tables import write_faces
 from fhibe_classical import EXAMPLES
 from PIL import Image
 
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.codec import encode_mask
-from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_bodies, write_faces
+from evenhand.benchmarks.fhibe.demo import make_subjects, write_bodies
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.compat.fhibe import BaseModelWrapper, BiasReport, evaluate_task
+from evenhand.compat.fhibe.evaluate.provenance import FILENAME, Provenance, read_provenance, write_provenance
+from evenhand.compat.fhibe.reporting.figures import FigureAxes, FigureBar, FigureLine, FigureText
 from evenhand.core.errors import OptionError, RunError
 from evenhand.run import evaluate
 
@@ -353,6 +356,35 @@ def test_bars_lines_and_marks_can_be_read_off_the_figures(root: Path, results: P
     assert axes.texts == []
     centres = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
     assert centres == pytest.approx(list(range(len(centres))))
+
+
+def test_lines_are_found_among_others_and_do_not_change_with_the_arrays_they_give() -> None:
+    first, second = FigureLine([0, 1], [2, 3]), FigureLine([0, 1, 2], [4, 5, 6])
+    axes = FigureAxes([first])
+    assert [first, second].index(second) == 1
+    assert first != second
+    assert first in axes.lines
+    assert second not in axes.lines
+    first.get_ydata()[:] = 9
+    assert first.get_ydata().tolist() == [2.0, 3.0]
+    assert FigureLine(np.arange(2.0), np.arange(2.0)).get_xdata().flags.owndata
+
+
+def test_parts_of_a_figure_list_what_can_be_asked_of_them() -> None:
+    assert {"get_xdata", "get_ydata", "x", "y"} <= set(dir(FigureLine([0], [1])))
+    assert {"get_height", "get_width", "get_x", "centre"} <= set(dir(FigureBar(1.0, 0.5, 0.8)))
+    assert {"get_text", "text"} <= set(dir(FigureText("***")))
+    assert {"get_lines", "get_xticklabels", "tick_labels"} <= set(dir(FigureAxes()))
+    assert FigureBar(1.0, 0.5, 0.8).get_x() == pytest.approx(0.6)
+
+
+def test_further_keys_beside_the_metrics_of_an_evaluation_are_ignored(tmp_path: Path) -> None:
+    write_provenance(tmp_path, {"AR_IOU": Provenance(("age",), (0.5,), None, None, "outputs", "table")})
+    written = read_provenance(tmp_path)
+    content = json.loads((tmp_path / FILENAME).read_text())
+    (tmp_path / FILENAME).write_text(json.dumps({"version": 2, **content, "tool": {"name": "another"}}))
+    assert read_provenance(tmp_path) == written
+    assert list(written) == ["AR_IOU"]
 
 
 def test_a_bracket_with_asterisks_is_a_line_and_a_text(root: Path, results: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from degrading import DegradingModel
 
-from evenhand.benchmarks.synthesis.degrading import DegradingModel
 from evenhand.benchmarks.synthesis.demo import cast_of_videos, write_videos
 from evenhand.compat.his_evaluators import (
     AppearanceTransferModel,
@@ -28,7 +28,8 @@ from evenhand.compat.his_evaluators import (
     NovelViewModel,
     YoutubeDancer18MotionImitationEvaluator,
 )
-from evenhand.core.errors import DataError, OptionError, PartError
+from evenhand.compat.his_evaluators.evaluators.base import PairedMetricRunner, UnpairedMetricRunner
+from evenhand.core.errors import DataError, OptionError, PartError, UnknownNameError
 from evenhand.instruments import weights
 from evenhand.instruments.films import open_film
 from evenhand.instruments.pictures import load
@@ -388,6 +389,27 @@ def test_a_protocol_file_that_is_nowhere_is_asked_for(tmp_path: Path) -> None:
         FashionVideoMotionImitationEvaluator(tmp_path)
 
 
+@pytest.mark.parametrize("make", [IPERMotionImitationEvaluator, FashionVideoMotionImitationEvaluator])
+def test_an_empty_name_of_a_data_set_is_refused(data: Path, make: Any) -> None:
+    with pytest.raises(UnknownNameError, match="There is no data set ''"):
+        make(data, dataset="", protocol=data / "iPER_protocol.json")
+
+
+def test_an_evaluator_that_was_reset_names_its_new_data_set_only(data: Path, tmp_path: Path) -> None:
+    for video in cast_of_videos(3):
+        shutil.copytree(data / "images_HD" / video.name, tmp_path / "processed" / "val" / video.name / "images")
+    shutil.copy(data / "iPER_protocol.json", tmp_path / "FashionVideo_protocol.json")
+    evaluator = IPERMotionImitationEvaluator(data)
+    assert evaluator.flavour.name == "iPER"
+    evaluator.reset_dataset("FashionVideo", tmp_path)
+    assert evaluator.flavour.name == "FashionVideo"
+    assert (evaluator.data_dir, evaluator.protocol_path) == (tmp_path, tmp_path / "FashionVideo_protocol.json")
+    assert not hasattr(evaluator, "dataset")  # it would be the default of the class
+    evaluator.protocols.setup(load_smpls=False, load_kps=False)
+    assert all("processed/val" in path for path in evaluator.protocols[0]["self_imitation"]["images"])
+    assert IPERMotionImitationEvaluator(data).flavour.name == "iPER"
+
+
 PUBLISHED_ENTRIES = {
     "evenhand.compat.his_evaluators": (
         *("MotionImitationModel", "IPERMotionImitationEvaluator", "MotionImitationEvaluator"),
@@ -474,6 +496,64 @@ def test_metrics_are_built_and_run_over_lists_of_paths_as_published(
     assert "Cross-imitation Results" in (tmp_path / "results.txt").read_text()
     with pytest.raises(DataError, match="no protocol file"):
         evaluator.reset_dataset("MotionSynthetic", tmp_path)
+
+
+def test_a_mistyped_option_and_unknown_rules_are_refused_when_runners_and_evaluators_are_made(data: Path) -> None:
+    makers: list[tuple[Any, tuple[Any, ...]]] = [
+        (PairedMetricRunner, (("ssim",),)),
+        (UnpairedMetricRunner, (("fid",),)),
+        (IPERMotionImitationEvaluator, (data,)),
+        (MotionSyntheticMotionImitationEvaluator, (data,)),
+        (IPERNovelViewEvaluator, (data,)),
+    ]
+    for make, arguments in makers:
+        for wrong in ({"wieghts": "/nonexistent"}, {"rule": "strict"}):
+            with pytest.raises(TypeError, match=f"unexpected keyword argument '{next(iter(wrong))}'"):
+                make(*arguments, **wrong)
+        with pytest.raises(ValueError, match="'nope' is not a valid Rules"):
+            make(*arguments, rules="nope")
+
+
+def test_runners_and_evaluators_show_their_settings_and_hand_them_on(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    networks = {"tints": Colours()}
+    how: dict[str, Any] = {"rules": "strict", "weights": str(tmp_path), "cache": str(tmp_path / "cache")}
+    evaluator = IPERMotionImitationEvaluator(data, networks=networks, empty_crop="whole", **how)
+    evaluator.build_metrics(("ssim",), ("CS:tints",))
+    for holder in (evaluator, evaluator.paired_metrics_runner, evaluator.unpaired_metrics_runner):
+        assert holder is not None
+        assert (holder.rules, holder.weights, holder.cache) == ("strict", tmp_path, tmp_path / "cache")
+        assert (holder.networks, holder.empty_crop) == (networks, "whole")
+    assert evaluator.unpaired_metrics_runner is not None
+    built = evaluator.unpaired_metrics_runner.instruments(64).networks
+    assert (built.options.image_size, built.options.rules, built.options.weights) == (64, "strict", tmp_path)
+    assert (built.options.empty_crop, built.cache, built.given) == ("whole", tmp_path / "cache", networks)
+    evaluator.unpaired_metrics_runner.warn("too dark")
+    assert capsys.readouterr().out == "warning: too dark\n"
+
+
+def test_plain_runners_and_evaluators_have_the_published_settings(data: Path) -> None:
+    for holder in (PairedMetricRunner(), UnpairedMetricRunner(), IPERMotionImitationEvaluator(data)):
+        assert (holder.rules, holder.weights, holder.cache) == ("compat", None, None)
+        assert (holder.networks, holder.empty_crop) == ({}, "error")
+
+
+def test_neither_runner_is_a_kind_of_the_other() -> None:
+    assert not issubclass(UnpairedMetricRunner, PairedMetricRunner)
+    assert not issubclass(PairedMetricRunner, UnpairedMetricRunner)
+
+
+def test_no_pictures_have_the_cosine_and_the_distance_zero_as_published_and_nothing_else() -> None:
+    networks = dict.fromkeys(("inception", "logits", "osnet", "face"), SimpleNamespace(fingerprint="none"))
+    paired = PairedMetricRunner(("ssim", "OS-CS-reid"), networks=networks).evaluate([])
+    assert paired["OS-CS-reid"] == 0.0
+    assert str(paired["ssim"]) == "not available: there are no pictures"
+    unpaired = UnpairedMetricRunner(("is", "OS-CS-reid", "face-CS"), networks=networks).evaluate([])
+    assert [name for name, value in unpaired.items() if value == 0.0] == ["fid", "OS-freid", "OS-CS-reid"]
+    assert set(unpaired) == {"is", "fid", "OS-freid", "OS-CS-reid"}  # no reference shows a face
+    strict = UnpairedMetricRunner(("fid",), networks=networks, rules="strict").evaluate([])
+    assert str(strict["fid"]) == "not available: there are no pictures"
 
 
 def test_registered_metrics_score_batches_of_pictures() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from degrading import DegradingModel, degrade
 
-from evenhand.benchmarks.synthesis.degrading import DegradingModel, degrade
 from evenhand.benchmarks.synthesis.demo import cast_of_videos, write_videos
 from evenhand.benchmarks.synthesis.drawn import read, save
 from evenhand.compat.his_evaluators import (

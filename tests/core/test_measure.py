@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from evenhand.core.engine import total
 from evenhand.core.errors import UnknownNameError
-from evenhand.core.measure import estimates, measure, tally, tally_parts
+from evenhand.core.measure import estimates, measure, tally
 from evenhand.core.metric import Undefined
 from evenhand.core.records import EVERYONE, MISSING, Attribute, Group, Records, groups_of
 from evenhand.core.results import Status
@@ -84,15 +85,14 @@ def test_units_of_pairs_are_counted_on_both_sides() -> None:
 def test_a_row_without_a_unit_is_its_own_unit_in_whole_and_in_parts() -> None:
     table = Records({"hit": rows()["hit"]}, rows().attributes)
     parts = [table.take(slice(0, 2)), table.take(slice(2, 3)), table.take(slice(3, 5))]
-    for whole in (tally(table, [HIT], ["tone"]), tally_parts(parts, [HIT], ["tone"])):
+    for whole in (tally(table, [HIT], ["tone"]), total(tally(part, [HIT], ["tone"]) for part in parts)):
         assert whole is not None
         assert whole.cells["unit"].tolist() == [0, 1, 2, 3, 4]
         assert estimates(whole, groups_of(whole.cells, ["tone"]))[0].units == 5
 
 
 def test_without_units_cells_are_patterns() -> None:
-    whole = tally_parts([rows()], [HIT], ["tone"], units=False)
-    assert whole is not None
+    whole = tally(rows(), [HIT], ["tone"], units=False)
     assert len(whole.cells) == 3
     found = estimates(whole, groups_of(whole.cells, ["tone"]))
     assert found[0].units == 5

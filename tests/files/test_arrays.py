@@ -17,6 +17,7 @@ import pytest
 
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.files.arrays import open_npy, read_npy, read_npz, read_safetensors
+from evenhand.files.inputs import hash_of
 
 HERE = Path("file")
 
@@ -81,7 +82,7 @@ from pathlib import Path
 from evenhand.core.errors import EvenhandError
 from evenhand.files.arrays import open_npy
 from evenhand.instruments.cache import ReadingCache
-from evenhand.benchmarks.ijb.streams import _Shard
+from evenhand.benchmarks.ijb.streams import _blocks, _opened_shard
 from evenhand.search.stores import open_store
 
 folder, vectors = Path(sys.argv[1]), np.ones((50_000, 64), np.float32)
@@ -93,7 +94,7 @@ cache = ReadingCache(folder, "x")
 cache.add({str(row): vectors[row] for row in range(5_000)})
 cache.flush()
 array, store, columns = open_npy(folder / "a.npy"), open_store(folder / "a.npy"), open_store(folder / "b.parquet")
-shard = _Shard.of(folder / "scores.npy", folder / "same.npy")
+shard = _opened_shard(folder / "scores.npy", folder / "same.npy")
 assert columns.rows(0, 10).shape == (10, 64)
 for path in folder.rglob("*"):
     if path.is_file() and ".keys." not in path.name:
@@ -101,7 +102,7 @@ for path in folder.rglob("*"):
 for read in (
     lambda: array[:], lambda: array[40_000:], lambda: array[np.arange(0, 50_000, 100)], lambda: np.asarray(array),
     lambda: store.rows(30_000, 40_000), lambda: store.take(np.array([3, 49_999])),
-    lambda: columns.rows(30_000, 40_000), lambda: list(shard.blocks()),
+    lambda: columns.rows(30_000, 40_000), lambda: list(_blocks(*shard)),
 ):
     try:
         read()
@@ -197,3 +198,17 @@ def test_random_damage_is_never_anything_else(seed: int) -> None:
             data[place] = int(rng.integers(0, 256))
         with contextlib.suppress(DataError):
             reader(HERE, data=bytes(data))
+
+
+@pytest.mark.parametrize(
+    "reads", [(), [(0, 40), (40, 100)], [(0, 40), (60, 100)], [(50, 100), (0, 30), (20, 50)], [(0, 100), (0, 100)]]
+)
+def test_rows_hashed_while_they_are_read_give_the_hash_of_the_file_in_any_order(tmp_path: Path, reads: Any) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.random.default_rng(1).standard_normal((100, 7)))
+    array = open_npy(path, hashed=True)
+    array[np.array([0, 3, 99])]  # a sample: not in order, so it is not hashed
+    for start, stop in reads:
+        assert np.array_equal(array[start:stop], np.load(path)[start:stop])
+    assert array.hashing is not None
+    assert array.hashing.fact() == hash_of(path)

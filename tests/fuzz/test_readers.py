@@ -15,12 +15,13 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from demos import quick_options
 
 import evenhand as eh
 from evenhand.core.errors import EvenhandError
@@ -98,11 +99,10 @@ def test_data_and_predictions_of(family: str, share: float, tmp_path: Path):
     demos = eh.demo(family, tmp_path / "data")
     for made in demos if share >= 0.1 else demos[:1]:
         files = [path for root in {made.data, made.predictions} for path in below(root)]
+        options = quick_options(made)  # what is read is the same
 
-        def read(path: Path, made: eh.Demo = made) -> None:
-            eh.evaluate(
-                made.task, made.predictions, data=made.data, options=made.options, draws=0, permutations=0, depth=1
-            )
+        def read(path: Path, made: eh.Demo = made, options: Mapping[str, object] = options) -> None:
+            eh.evaluate(made.task, made.predictions, data=made.data, options=options, draws=0, permutations=0, depth=1)
 
         hammer(made.task, files, read, FAMILIES[family] * share / len(demos), tmp_path)
 

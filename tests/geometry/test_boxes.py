@@ -39,8 +39,8 @@ def test_two_boxes_without_area_overlap_by_zero() -> None:
     assert boxes.overlap(point, point) == 0
 
 
-def test_the_matrix_has_a_row_per_first_and_a_column_per_second_box() -> None:
-    matrix = boxes.overlap_matrix(np.array([[0.0, 0, 2, 2]]), np.array([[0.0, 0, 2, 2], [0.0, 0, 1, 2]]))
+def test_shapes_broadcast_to_a_row_per_first_and_a_column_per_second_box() -> None:
+    matrix = boxes.overlap(np.array([[[0.0, 0, 2, 2]]]), np.array([[0.0, 0, 2, 2], [0.0, 0, 1, 2]]))
     assert matrix.tolist() == [[1.0, 0.5]]
 
 
@@ -72,8 +72,9 @@ def test_pairs_by_image_are_the_matrices_of_the_images(sizes: list[tuple[int, in
     second = boxes.corners(rng.uniform(0, 10, (second_offsets[-1], 4)))
     found = boxes.overlaps_by_image(first, first_offsets, second, second_offsets)
     expected = [
-        boxes.overlap_matrix(
-            first[first_offsets[i] : first_offsets[i + 1]], second[second_offsets[i] : second_offsets[i + 1]]
+        boxes.overlap(
+            first[first_offsets[i] : first_offsets[i + 1], np.newaxis],
+            second[second_offsets[i] : second_offsets[i + 1]],
         ).ravel()
         for i in range(len(sizes))
     ]

@@ -93,3 +93,8 @@ def _arrangements(counts: list[int]) -> list[tuple[int, ...]]:
         if count
         for rest in _arrangements([*counts[:code], count - 1, *counts[code + 1 :]])
     ]
+
+
+def rejected(adjusted: ArrayLike, alpha: float = 0.05) -> np.ndarray:
+    """Which adjusted p-values reach the level; one exactly on it does, whatever the last bit says."""
+    return np.asarray(adjusted) <= alpha * (1 + 1e-12)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import harness
 import pytest
+
+from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError
 
 
 def _every() -> list[Any]:
@@ -64,6 +67,23 @@ def test_words_of_documentation_are_not_compared_however_deep_they_stand(tmp_pat
     told = '{"a": {"value": 1, "note": "x", "published_DO_NOT_USE": 2}, "b": {"quirk": true}, "comment": "", "c": [3]}'
     (tmp_path / "expected.json").write_text(told)
     assert harness.read_expected(tmp_path / "expected.json") == {"a": {"value": 1}, "c": [3]}
+
+
+@pytest.mark.parametrize(
+    ("case", "changed", "phrase"),
+    [
+        ("person_localization_default", {"dataset": "fhibe_face_crop_align"}, "not found in list of available tasks"),
+        ("keypoints_custom", {"custom_keypoints": ["Left eye", "Nose"]}, "not in the correct order"),
+    ],
+)
+def test_a_case_of_fhibe_asks_for_nothing_that_the_drop_in_refuses(
+    case: str, changed: dict[str, Any], phrase: str
+) -> None:
+    family, folder = harness.family_module("fhibe"), harness.DEFAULT_ROOT / "fhibe" / case
+    assert family is not None
+    config = {**json.loads((folder / "config.json").read_text(encoding="utf-8")), **changed}
+    with pytest.raises((ArgumentValueError, ArgumentKeyError), match=phrase):
+        family._Run(folder, config)
 
 
 def test_a_difference_is_named() -> None:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from filled import filled_tensors
 
 from evenhand.core.errors import UnknownNameError
 from evenhand.instruments.architectures import ARCHITECTURES, bare_network, build_network
-from evenhand.instruments.checkpoints import filled_tensors, load_into, read_darknet, read_tensors, shapes_of
+from evenhand.instruments.checkpoints import load_into, read_darknet, read_tensors, shapes_of
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.networks.mtcnn import ProposalNet, RefinementNet
+from evenhand.instruments.networks.mtcnn import proposal_net, refinement_net
 from evenhand.instruments.networks.yolov3 import YoloV3Spp
 from evenhand.instruments.weight_files import WEIGHTS
 
@@ -60,7 +61,7 @@ def saved(path: Path, content: Any) -> Path:
 
 
 def proposal() -> dict[str, torch.Tensor]:
-    return filled_tensors(shapes_of(ProposalNet()), 1.0)
+    return filled_tensors(shapes_of(proposal_net()), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def proposal() -> dict[str, torch.Tensor]:
 )
 def test_state_dictionaries_are_found_inside_what_training_saved_around_them(tmp_path: Path, wrapped: Any) -> None:
     path = saved(tmp_path / "net.pth", wrapped(proposal()))
-    network = ProposalNet()
+    network = proposal_net()
     load_into(network, read_tensors(path), "the proposal network")
     assert torch.equal(network.conv1.weight, proposal()["conv1.weight"])
     assert not network.training
@@ -85,13 +86,13 @@ def test_safetensors_are_read(tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
     save_file(proposal(), tmp_path / "net.safetensors")
-    load_into(ProposalNet(), read_tensors(tmp_path / "net.safetensors"), "the proposal network")
+    load_into(proposal_net(), read_tensors(tmp_path / "net.safetensors"), "the proposal network")
 
 
 def test_a_foreign_checkpoint_is_refused_with_names_and_shapes(tmp_path: Path) -> None:
-    path = saved(tmp_path / "foreign.pth", filled_tensors(shapes_of(RefinementNet()), 1.0))
+    path = saved(tmp_path / "foreign.pth", filled_tensors(shapes_of(refinement_net()), 1.0))
     with pytest.raises(WeightsError) as caught:
-        load_into(ProposalNet(), read_tensors(path), "the proposal network", source=str(path))
+        load_into(proposal_net(), read_tensors(path), "the proposal network", source=str(path))
     message = str(caught.value)
     assert message.startswith(f"{path}: does not belong to the proposal network.")
     assert "missing (conv4_1.weight, conv4_1.bias" in message

@@ -18,7 +18,7 @@ from evenhand.instruments.checkpoints import load_into, shapes_of
 from evenhand.instruments.networks.dists import Dists
 from evenhand.instruments.networks.inception_v3 import Form, InceptionV3
 from evenhand.instruments.networks.iresnet import Ir, IResNet
-from evenhand.instruments.networks.lpips import Lpips, alexnet, vgg16
+from evenhand.instruments.networks.lpips import Lpips
 from evenhand.instruments.networks.mtcnn import Mtcnn
 from evenhand.instruments.networks.pcb import unit_parts
 from evenhand.instruments.networks.yolov3 import ANCHORS, plan
@@ -133,7 +133,7 @@ def seeded(build: Callable[[], torch.nn.Module], gain: float = 1.5) -> torch.nn.
 
 
 def test_lpips_on_alexnet_equals_plain_layers() -> None:
-    network = seeded(lambda: Lpips(alexnet()))
+    network = seeded(lambda: Lpips("alex"))
     layers = Layers(network.state_dict())
     name = "backbone.features"
     steps: list[Callable[[Array], Array]] = [
@@ -150,7 +150,7 @@ def test_lpips_on_alexnet_equals_plain_layers() -> None:
 
 
 def test_lpips_on_vgg16_equals_plain_layers() -> None:
-    network = seeded(lambda: Lpips(vgg16()))
+    network = seeded(lambda: Lpips("vgg"))
     layers = Layers(network.state_dict())
 
     def stage(numbers: tuple[int, ...], *, halve: bool) -> Callable[[Array], Array]:

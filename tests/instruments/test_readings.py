@@ -14,7 +14,6 @@ import pytest
 from PIL import Image
 
 from evenhand.core.errors import OptionError, StorageError
-from evenhand.core.task import Comparer, Reader
 from evenhand.instruments.cache import SHARD, ReadingCache
 from evenhand.instruments.comparers import ms_ssim_comparer, psnr_comparer, ssim_comparer
 from evenhand.instruments.errors import PictureError
@@ -147,14 +146,12 @@ def test_a_damaged_shard_is_read_again(tmp_path: Path) -> None:
     assert sum(means.batches) == 3
 
 
-def test_a_cache_can_be_emptied_and_says_when_it_can_not_be_written(tmp_path: Path) -> None:
+def test_a_cache_says_when_it_can_not_be_written(tmp_path: Path) -> None:
     cache = ReadingCache(tmp_path, "x")
     cache.add({"k": np.ones(2)})
     assert len(ReadingCache(tmp_path, "x")) == 0
     cache.flush()
     assert len(ReadingCache(tmp_path, "x")) == 1
-    cache.forget()
-    assert len(ReadingCache(tmp_path, "x")) == 0
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StorageError, match="There is a file where a folder is needed"):
         ReadingCache(tmp_path / "file", "x").add({str(number): np.ones(2) for number in range(SHARD)})
@@ -174,11 +171,9 @@ def test_pictures_are_decoded_while_the_network_works(tmp_path: Path) -> None:
     assert 0.0 <= readings.waits.share < 0.9
 
 
-def test_our_readers_and_comparers_are_readers_and_comparers() -> None:
-    reader: Reader = Means().reader()
-    comparer: Comparer = ssim_comparer(loading=SMALL)
-    assert reader.fingerprint == "means"
-    assert comparer.fingerprint == "ssim:his_evaluators|his_evaluators:opencv:16x16:opencv-linear"
+def test_readers_and_comparers_have_fingerprints() -> None:
+    assert Means().reader().fingerprint == "means"
+    assert ssim_comparer(loading=SMALL).fingerprint == "ssim:his_evaluators|his_evaluators:opencv:16x16:opencv-linear"
 
 
 def test_no_pictures_give_no_rows(tmp_path: Path) -> None:

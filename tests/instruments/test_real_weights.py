@@ -9,13 +9,14 @@ import cv2
 import numpy as np
 import pytest
 import torch
+from filled import fill_network, filled_tensors
 from PIL import Image
 from skimage import data
 
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
-from evenhand.instruments.architectures import ReadyNetwork, build_network, fill_network
+from evenhand.instruments.architectures import ReadyNetwork, build_network
 from evenhand.instruments.bodies import PersonMask, PoseReader
-from evenhand.instruments.checkpoints import filled_tensors, load_into, shapes_of
+from evenhand.instruments.checkpoints import load_into, shapes_of
 from evenhand.instruments.comparers import dists_comparer, lpips_comparer
 from evenhand.instruments.detectors import face_detector, mtcnn_detector
 from evenhand.instruments.embedders import face_embedder, face_similarity
@@ -169,7 +170,7 @@ def test_suppression_is_that_of_comparing_all_boxes(by_smaller: bool) -> None:
     assert suppress(boxes, scores, 0.3, by_smaller=by_smaller).tolist() == kept
 
 
-def test_a_person_has_a_mask_and_a_pose() -> None:
+def test_a_person_has_a_mask_and_a_pose(capfd: pytest.CaptureFixture[str]) -> None:
     mask = PersonMask().mask(astronaut())
     assert mask.shape == (512, 512)
     assert mask[100, 225] > 0.9  # the face
@@ -182,6 +183,7 @@ def test_a_person_has_a_mask_and_a_pose() -> None:
     assert right_eye[0] < nose[0] < left_eye[0] + 10
     assert pose.coco.shape == (17, 2)
     assert PoseReader(least_score=0.9).pose(np.full((200, 100, 3), 127, np.uint8)) is None
+    assert "delegate" not in capfd.readouterr().err
 
 
 def saved(path: Path, pixels: np.ndarray) -> Path:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from laws import Listed
 
-from evenhand.benchmarks.ijb.detection_metric import DetectionRates
-from evenhand.benchmarks.ijb.legacy import NON_MATE_SCORE, ListStyleSearch, MergedGallerySearch
+from evenhand.benchmarks.ijb.metrics import NON_MATE_SCORE, DetectionRates, ListStyleSearch, MergedGallerySearch
 from evenhand.core.records import Records
 from evenhand.metrics.clustering import BCubed
-from evenhand.metrics.counts import Counts
 from evenhand.metrics.curves import Event
+from evenhand.metrics.means import Counts
 from evenhand.metrics.operating_points import Convention
 from evenhand.metrics.search import Cmc, OpenSetSearch
 from evenhand.metrics.search_rates import ANY_RANK

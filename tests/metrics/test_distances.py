@@ -97,6 +97,8 @@ def test_one_row_or_vectors_of_unequal_length_are_refused() -> None:
     rows = np.random.default_rng(0).normal(size=(5, 4))
     with pytest.raises(DataError, match="at least two rows on each side; there are 1 and 5"):
         frechet_distance(rows[:1], rows)
+    with pytest.raises(DataError, match="at least two rows on each side; there are 1 and 1"):
+        frechet_distance(rows[:1], rows[:1])
     with pytest.raises(DataError, match="vectors of 4 and of 3 values"):
         frechet_distance(rows, rows[:, :3])
     with pytest.raises(DataError, match="not finite"):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.metrics.operating_points import SortedScores, rates_at
-from evenhand.metrics.score_groups import EVERYONE, CellBlock, count, look, points_by_group, wanted_bins
+from evenhand.metrics.score_stream import EVERYONE, ScoreBlock, count, look, points_by_group, wanted_bins
 
 RATES = (0.0, 1e-3, 0.01, 0.1, 0.5, 1.0)
 GROUPS = {"a": [0], "b": [1], "a or b": [0, 1], "nobody": [2]}
@@ -19,7 +19,7 @@ GROUPS = {"a": [0], "b": [1], "a or b": [0, 1], "nobody": [2]}
 def blocks(score, same, cell, size):
     for start in range(0, len(score), size):
         part = slice(start, start + size)
-        yield CellBlock(score[part], same[part], cell[part])
+        yield ScoreBlock(score[part], same[part], cell[part])
 
 
 def comparisons(seed: int, n: int, digits: int):
@@ -62,12 +62,12 @@ def test_shards_add_up_to_the_whole_stream():
 
 def test_a_score_that_is_not_a_number_is_refused():
     with pytest.raises(ValueError, match="block 0 has a score that is not a number"):
-        count([CellBlock(np.array([np.nan]), np.array([True]), np.array([0]))], 1)
+        count([ScoreBlock(np.array([np.nan]), np.array([True]), np.array([0]))], 1)
 
 
 def test_a_cell_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="cell 4, but there are 2"):
-        count([CellBlock(np.array([0.5]), np.array([True]), np.array([4]))], 2)
+        count([ScoreBlock(np.array([0.5]), np.array([True]), np.array([4]))], 2)
 
 
 @pytest.mark.slow
@@ -83,3 +83,11 @@ def test_a_hundred_million_scores_from_disk_give_points_by_group_in_a_gigabyte(t
     assert said["scores"] == 100_000_000
     assert said["peak_mb"] < 1000
     assert len(said["points"]) == 4 * 6
+
+
+def test_cells_may_be_of_any_whole_numbers_and_of_more_cells_than_those_count():
+    score, same = np.array([0.5, 0.25], dtype=np.float32), np.array([True, False])
+    wide = count([ScoreBlock(score, same, np.array([127, -1]))], 128)
+    narrow = count([ScoreBlock(score, same, np.array([127, -1], dtype=np.int8))], 128)
+    assert np.array_equal(narrow.genuine, wide.genuine)
+    assert np.array_equal(narrow.impostors, wide.impostors)

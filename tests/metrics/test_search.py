@@ -105,10 +105,11 @@ def test_without_non_mated_probes_the_cmc_is_still_defined() -> None:
 
 
 def test_rates_can_be_read_at_every_score() -> None:
-    search = GallerySearch(Searches.measured(searches(), None, 1, "pessimistic"), 0)
-    rates = search.beyond([np.array([score]) for score in (0.9, 0.7, 0.6, 0.5, 0.4, 0.2)], ANY_RANK)
-    assert [float(at.fpir[0]) for at in rates] == [0, 0, 1 / 3, 1 / 3, 2 / 3, 1]
-    assert [1 - float(at.tpir[ANY_RANK][0]) for at in rates] == [0.75, 0.5, 0.5, 0.25, 0.25, 0.25]
+    search = GallerySearch.of(Searches.measured(searches(), None, 1, "pessimistic"), 0)
+    below = np.nextafter(-np.array([0.9, 0.7, 0.6, 0.5, 0.4, 0.2]), np.inf)
+    once = np.ones((len(below), 1))
+    assert (search.strangers.above(once, below) / 3).tolist() == [0, 0, 1 / 3, 1 / 3, 2 / 3, 1]
+    assert (1 - search.mates.above(once, below, ANY_RANK) / 4).tolist() == [0.75, 0.5, 0.5, 0.25, 0.25, 0.25]
 
 
 def test_the_iet_curve_goes_through_the_operating_points() -> None:

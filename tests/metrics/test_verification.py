@@ -14,13 +14,13 @@ from evenhand.core.sparse import Product, SparseMatrix
 from evenhand.metrics import operating_points
 from evenhand.metrics.operating_points import (
     Convention,
+    CurveStretch,
     SortedScores,
     allowed_accepts,
     area_under_roc,
     corner_points,
     equal_error_rate,
     exact_threshold,
-    full_curve,
     kept_points,
     rates_at,
     rates_by_convention,
@@ -97,7 +97,7 @@ def test_corner_points_carry_all_of_the_curve() -> None:
     rng = np.random.default_rng(4)
     genuine = SortedScores.of(np.round(rng.normal(1, 1, 40), 1))
     impostor = SortedScores.of(np.round(rng.normal(0, 1, 300), 1))
-    false, true, _ = full_curve(genuine, impostor)
+    false, true, _ = CurveStretch.of(genuine, impostor, 0, impostor.length)[:3]
     x, y, _ = corner_points(genuine, impostor)
     assert len(x) <= 2 * 40 + 2
     area = np.trapezoid(true / genuine.total, false / impostor.total)
@@ -107,7 +107,8 @@ def test_corner_points_carry_all_of_the_curve() -> None:
 
 def test_the_reduced_curve_is_that_of_scikit_learn() -> None:
     # sklearn.metrics.roc_curve([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    curve = full_curve(SortedScores.of(np.array([0.35, 0.8])), SortedScores.of(np.array([0.1, 0.4])))
+    genuine, impostor = SortedScores.of(np.array([0.35, 0.8])), SortedScores.of(np.array([0.1, 0.4]))
+    curve = CurveStretch.of(genuine, impostor, 0, impostor.length)[:3]
     kept = kept_points(*curve[:2])
     false, true, threshold = (column[kept] for column in curve)
     assert (false / 2).tolist() == [0.0, 0.0, 0.5, 0.5, 1.0]

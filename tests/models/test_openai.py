@@ -7,8 +7,7 @@ import pytest
 
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
-from evenhand.models.limits import RateLimiter
-from evenhand.models.openai import provider
+from evenhand.models.openai import RateLimiter, provider
 from evenhand.models.replies import ChatReply
 from evenhand.models.settings import chat_settings
 from evenhand.models.transport import retry_after

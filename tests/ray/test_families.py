@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cluster import Cluster
+from demos import quick_options
 
 from evenhand import engines, registry
 from evenhand.run import evaluate
@@ -27,7 +28,7 @@ def test_every_family_has_the_same_results_on_a_cluster(cluster: Cluster, tmp_pa
                     registry.task(demo.task),
                     demo.predictions,
                     demo.data,
-                    options=demo.options,
+                    options=quick_options(demo, "lps"),
                     draws=10,
                     permutations=10,
                     depth=1,

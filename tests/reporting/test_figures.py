@@ -15,10 +15,9 @@ from evenhand.core.errors import OptionError
 from evenhand.core.metric import Curve
 from evenhand.core.page import Figure, Forest, Interval, Lines, Section, Table
 from evenhand.reporting import canvas, drawing
-from evenhand.reporting.curves import curve_figure
-from evenhand.reporting.groups import group_figure
+from evenhand.reporting.curves import curve_figure, visible
+from evenhand.reporting.groups import output_figures
 from evenhand.reporting.sections import standard
-from evenhand.reporting.thinning import visible
 
 
 def figures(sections) -> list[Figure]:
@@ -42,8 +41,8 @@ def test_every_figure_can_be_drawn_without_a_browser(which, request):
 
 
 def test_a_figure_of_more_groups_than_can_be_labelled_has_no_labels(results):
-    many = [results.estimates[1]] * 100
-    figure = group_figure("m", "o", ("tone",), many)
+    many = (results.estimates[1],) * 100
+    (figure,) = output_figures(replace(results, estimates=many), many[0].metric, many[0].output)
     drawn = drawing.svg(figure)
     assert 'class="label"' not in drawn
     assert float(ElementTree.fromstring(drawn).get("height", "0")) < 520

@@ -10,11 +10,10 @@ import pytest
 import yaml
 
 from evenhand.core.errors import OptionError
-from evenhand.reporting.forms import FORMS, write_report
+from evenhand.reporting.forms import FORMS, write_csv, write_json, write_latex, write_markdown, write_report
 from evenhand.reporting.model_card import card
 from evenhand.reporting.pdf import pdf, source
 from evenhand.reporting.reported import Reported, report_page
-from evenhand.reporting.tables import write_csv, write_json, write_latex, write_markdown
 
 
 def lines(path) -> list[dict[str, str]]:
@@ -130,7 +129,7 @@ def test_junit_is_well_formed_for_any_name(tmp_path):
     from dataclasses import make_dataclass
     from xml.etree import ElementTree
 
-    from evenhand.reporting.junit import write_junit
+    from evenhand.reporting.forms import write_junit
 
     outcome = make_dataclass("Outcome", ["name", "met", "message"])
     name = "a\x00\x1b\ud800\ufffe\uffff<&>\"'\U0001f600]]>"

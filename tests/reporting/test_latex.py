@@ -12,9 +12,9 @@ import pytest
 
 from evenhand.core.page import Interval, Section, Table
 from evenhand.core.records import Group
-from evenhand.reporting.latex import latex_table, latex_text
+from evenhand.reporting.forms import paper_tables, write_csv, write_latex
+from evenhand.reporting.markup import latex_table, latex_text, markdown_table, markdown_text
 from evenhand.reporting.reported import Reported
-from evenhand.reporting.tables import markdown_table, markdown_text, paper_tables, write_csv, write_latex
 from evenhand.store.frames import inert
 
 NASTY = "[30, 40) 50% a_b & {x} #1 $y$ ~^\\ <b> “q” é ÷ 漢 \x07"

@@ -13,8 +13,7 @@ from evenhand.core.results import Contrast, Status, Verdict
 from evenhand.reporting.display import shown
 from evenhand.reporting.html import page_html
 from evenhand.reporting.reported import Reported, report_page
-from evenhand.reporting.sections import standard, with_added
-from evenhand.reporting.summary import badge, finding
+from evenhand.reporting.sections import badge, finding, standard, with_added
 
 
 def section(results, name: str) -> Section:
@@ -211,10 +210,10 @@ def test_an_attribute_has_one_verdict_and_undecided_is_not_even(pairs, words):
 def test_without_a_difference_the_first_sentence_says_how_much_is_inconclusive(results):
     pair = replace(results.contrasts[0], verdict=Verdict.UNDECIDED, worse=None)
     one, two = (shown(replace(results, contrasts=pairs)) for pairs in ((pair,), (pair, pair)))
-    assert "too few to rule it out" in finding(one, one.headline)
-    assert "2 of 2 comparisons are inconclusive" in finding(two, two.headline)
+    assert "too few to rule it out" in finding(one)
+    assert "2 of 2 comparisons are inconclusive" in finding(two)
     alike = shown(replace(results, contrasts=(replace(pair, verdict=Verdict.EQUIVALENT),)))
-    assert "both groups perform alike, within 5 points" in finding(alike, alike.headline)
+    assert "both groups perform alike, within 5 points" in finding(alike)
 
 
 def test_results_without_any_value_say_so(results):

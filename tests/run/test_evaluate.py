@@ -330,7 +330,7 @@ def test_the_official_file_is_kept_beside_its_results(tmp_path: Path, tiny_data:
 
 def test_a_large_submission_is_named_by_its_hash_and_not_copied(tmp_path: Path, tiny_data: Files, monkeypatch):
     data, predictions = tiny_data
-    monkeypatch.setattr("evenhand.store.submission.MOST_BYTES", 100)
+    monkeypatch.setattr("evenhand.store.runs.MOST_BYTES", 100)
     run = evaluate(tiny.task, predictions, data, runs=tmp_path / "runs", **QUICK)
     assert run.predictions is None
     assert not run.manifest.stored["predictions"]

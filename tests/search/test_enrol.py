@@ -102,3 +102,22 @@ def test_an_embedding_that_is_not_finite_is_named() -> None:
     broken[3, 2] = np.nan
     with pytest.raises(PredictionError, match="row 3"):
         enrol(broken, MEMBERS, Pooling("none", "keep", "off", "mean"))
+
+
+@pytest.mark.parametrize(
+    "medium",
+    [
+        np.array([-100, 100, 5, 100], dtype=np.int8),
+        np.array([-(2**31), 2**31 - 1, 5, 2**31 - 1], dtype=np.int32),
+        np.array([0, 2**64 - 1, 5, 2**64 - 1], dtype=np.uint64),
+        np.array([-(2**62), 2**62, 5, 2**62]),
+        np.array(["a", "b", "c", "b"]),
+        np.array([0.5, 1.5, 1.0, 1.5]),
+    ],
+)
+def test_media_may_have_any_numbers_or_names(medium: np.ndarray) -> None:
+    faces = np.array([[3, 0], [0, 1], [0, 1], [1, 1]], dtype=np.float32)
+    pooling = Pooling("none", "unit", "off", "mean_unit")
+    plain = enrol(faces, Membership(np.array([0, 0, 1, 1]), np.arange(4), np.array([1, 3, 2, 3]), 2), pooling)
+    other = enrol(faces, Membership(np.array([0, 0, 1, 1]), np.arange(4), medium, 2), pooling)
+    assert np.array_equal(other.vectors, plain.vectors)

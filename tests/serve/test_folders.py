@@ -8,8 +8,8 @@ from time import sleep
 
 import pytest
 
-from evenhand.serve.cache import LRUCache
 from evenhand.serve.folders import OutsideError, ServedFolders
+from evenhand.serve.library import LRUCache
 
 
 def test_a_folder_with_a_name_that_begins_alike_is_outside(tmp_path: Path) -> None:

@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from evenhand import api
+from evenhand.serve import ServeSettings
 from evenhand.serve.folders import ServedFolders
+from evenhand.serve.library import Library
 from evenhand.serve.pictures import candidates, load_media
+from evenhand.serve.selection import RowQuery
 from evenhand.store.unfinished import lock_folder
 
 Clients = Callable[..., Any]
@@ -381,8 +384,8 @@ def test_a_named_folder_may_be_above_the_data_whatever_the_working_directory(
     )
     monkeypatch.chdir(tmp_path)
     folders = ServedFolders.of([made])
-    assert (made / "data").resolve() in candidates(run.manifest, [made.resolve()], folders)
-    assert load_media(run.folder, run.manifest, [made.resolve()], folders).by_sample
+    assert (made / "data").resolve() in candidates(run.manifest, folders)
+    assert load_media(run.folder, run.manifest, folders).by_sample
 
 
 def test_values_with_unverified_weights_are_marked_on_every_page(
@@ -395,3 +398,14 @@ def test_values_with_unverified_weights_are_marked_on_every_page(
     client = client_of(place)
     for address in ("/", f"/run/{key(place)}", f"/run/{key(place)}/group"):
         assert "(unverified weights)" in client.get(address).text, address
+
+
+def test_queries_by_keyword_and_by_position_are_told_apart(made: Path, key: Callable[..., str]) -> None:
+    library = Library(ServeSettings(made / "runs"))
+    line = library.line(key(made, "careful"))
+    queries = [RowQuery(text="val/1."), RowQuery(text="val/2."), RowQuery()]
+    by_place = [library.selected(line, query, None)[0].tolist() for query in queries]
+    by_name = [library.selected(line, query=query, choice=None)[0].tolist() for query in queries]
+    assert by_place == by_name == [[0], [1], by_place[2]]
+    assert len(by_place[2]) == 60
+    assert library.selected(line=line, query=queries[1], choice=None)[0].tolist() == [1]

@@ -13,7 +13,7 @@ import pytest
 from evenhand import api
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.codec import encode_mask, write_outputs
-from evenhand.benchmarks.fhibe.synthetic import make_subjects, write_bodies
+from evenhand.benchmarks.fhibe.demo import make_subjects, write_bodies
 from evenhand.serve.listing import key_of
 
 SHAPES = {"person_localization": "<polygon", "person_parsing": "<polygon", "keypoint_estimation": "<circle"}

@@ -17,7 +17,7 @@ import pytest
 
 from evenhand.cli.main import main
 from evenhand.core.errors import OptionError
-from evenhand.serve import connections
+from evenhand.serve import server as serving
 from evenhand.serve.server import listen
 
 
@@ -110,10 +110,10 @@ def test_a_header_or_an_answer_that_takes_for_ever_is_cut_off(monkeypatch: pytes
             await anyio.sleep(3)
         await send({"type": "http.response.body", "body": b"answered"})
 
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
-    monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(serving, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(serving, "ANSWER_SECONDS", 0.3)
     server = uvicorn.Server(
-        uvicorn.Config(app, http=connections.BoundedProtocol, lifespan="off", ws="none", log_level="critical")
+        uvicorn.Config(app, http=serving.BoundedProtocol, lifespan="off", ws="none", log_level="critical")
     )
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = listening.getsockname()

@@ -321,7 +321,7 @@ def test_more_than_five_thousand_pairs_are_compared() -> None:
 def test_of_a_very_large_family_the_smallest_p_values_are_listed_and_the_rest_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("evenhand.stats.families.MOST_PAIRS", 5)
+    monkeypatch.setattr("evenhand.stats.analysis.MOST_PAIRS", 5)
     rng = np.random.default_rng(0)
     rows = Records(
         {"unit": np.arange(400), "right": rng.random(400) < 0.7},

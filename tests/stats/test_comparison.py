@@ -9,7 +9,7 @@ from evenhand.core.results import Verdict
 from evenhand.metrics.labels import Confusion
 from evenhand.metrics.means import Mean, Rate
 from evenhand.stats.comparison import compare
-from evenhand.stats.paired import bonett_price, mcnemar
+from evenhand.stats.contrasts import bonett_price, mcnemar
 from evenhand.stats.settings import Settings
 
 QUICK = Settings(draws=200, permutations=200)
@@ -123,3 +123,20 @@ def test_small_groups_are_shown_and_not_adjusted() -> None:
     assert small.adjusted is None
     assert small.verdict is None
     assert small.low is not None
+
+
+def test_a_group_in_which_one_model_has_no_value_is_not_tested_and_moves_no_other() -> None:
+    rng = np.random.default_rng(4)
+    units, group = np.repeat(np.arange(60), 2), np.repeat(np.arange(60) % 3, 2)
+    x = rng.random(120)
+
+    def rows(values: np.ndarray) -> Records:
+        columns = {"item": np.arange(120), "unit": units, "x": values}
+        return Records(columns, {"g": Attribute.coded(group, ("a", "b", "c"))})
+
+    second = np.where(group == 2, np.nan, x + rng.normal(0.02, 0.1, 120))  # never answered for c
+    found = compare(rows(x), rows(second), [Mean("x", "x")], ["g"], 1, QUICK)
+    by_level = {c.group.terms[0][1]: c for c in found.contrasts if len(c.group.terms) == 1}
+    assert (by_level["c"].difference, by_level["c"].p, by_level["c"].adjusted) == (None, None, None)
+    assert {by_level[name].family_size for name in "ab"} == {2}
+    assert min(by_level[name].p or 0 for name in "ab") > 0

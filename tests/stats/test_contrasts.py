@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from reference_statistics import newcombe
 from scipy import stats
 
+from evenhand.core.measure import tally
+from evenhand.core.records import Attribute, Records
 from evenhand.core.results import Verdict
+from evenhand.metrics.means import Mean
+from evenhand.stats.analysis import analyse
 from evenhand.stats.contrasts import (
     chi_square,
     cohens_h,
@@ -20,7 +24,8 @@ from evenhand.stats.contrasts import (
     welch,
 )
 from evenhand.stats.intervals import cluster_means
-from evenhand.stats.verdicts import verdicts
+from evenhand.stats.multiplicity import verdicts
+from evenhand.stats.settings import Settings
 
 counts = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -40,7 +45,7 @@ def test_swapping_groups_mirrors_the_difference_and_keeps_the_test(
     assert float(forward.low) == pytest.approx(-float(back.high), abs=1e-12)
     one, other = proportion_test(*first, *second), proportion_test(*second, *first)
     assert float(one.p_value) == pytest.approx(float(other.p_value), rel=1e-6)
-    assert bool(one.exact) == bool(other.exact)
+    assert one.method == other.method
 
 
 @given(counts, counts)
@@ -87,16 +92,16 @@ def test_welch_agrees_with_scipy_when_rows_are_independent() -> None:
     oracle = stats.ttest_ind(x, y, equal_var=False)
     assert float(found.p_value) == pytest.approx(oracle.pvalue)
     limits = oracle.confidence_interval()
-    assert (float(found.low), float(found.high)) == pytest.approx((limits.low, limits.high))
+    assert found.limits() == pytest.approx((limits.low, limits.high))
 
 
 def test_all_values_equal_on_both_sides_is_no_difference_and_no_warning() -> None:
     found = welch(0.5, 0.0, 30, 0.5, 0.0, 30)
-    assert (float(found.low), float(found.high), float(found.p_value)) == (0.0, 0.0, 1.0)
+    assert (*map(float, found.limits()), float(found.p_value)) == (0.0, 0.0, 1.0)
 
 
 def test_a_single_subject_on_one_side_has_no_interval() -> None:
-    assert np.isnan(welch(0.5, np.nan, 1, 0.4, 0.01, 20).low)
+    assert np.isnan(welch(0.5, np.nan, 1, 0.4, 0.01, 20).limits().low)
 
 
 def test_subjects_in_both_groups_cancel_their_common_part() -> None:
@@ -136,3 +141,21 @@ def test_a_verdict_follows_from_interval_margin_and_adjusted_p(
     low: float, high: float, p: float, expected: Verdict
 ) -> None:
     assert verdicts(low, high, low, high, p).item() is expected
+
+
+def test_what_rounding_leaves_is_neither_a_difference_nor_a_spread() -> None:
+    assert float(welch(0.1 + 0.2, 0, 5, 0.3, 0, 5).p_value) == 1.0
+    assert float(welch(0.3, 0, 5, 0.4, 0, 5).p_value) == 0.0
+    assert np.isnan(welch([0.4, np.nan], np.nan, 5, 0.3, 0.01, 5).p_value).all()
+    assert np.isnan(joint_contrast(0.1, np.nan, 25).p_value)
+    assert float(joint_contrast(5.6e-17, 1e-33, 25, rounding=3e-16).p_value) == 1.0
+
+
+def test_groups_that_share_units_and_hold_one_constant_do_not_differ() -> None:
+    rows, value = 60, 0.1 + 0.2
+    columns = {"item": np.arange(rows), "unit": np.arange(rows) % 20, "x": np.full(rows, value)}
+    group = Attribute.coded((np.arange(rows) // 20 + np.arange(rows) % 3) % 2, ("a", "b"))
+    found = analyse(tally(Records(columns, {"g": group}), [Mean("x", "x")], ["g"]), ["g"], 1, Settings(draws=50))
+    (contrast,) = found.contrasts
+    assert contrast.verdict is not Verdict.DIFFERENT
+    assert contrast.p == 1.0

@@ -9,8 +9,9 @@ from evenhand.core.measure import tally
 from evenhand.core.metric import Ratio
 from evenhand.core.records import Attribute, Records, groups_of
 from evenhand.metrics.means import Mean, Rate
-from evenhand.stats import analysis, families, findings, tables
+from evenhand.stats import analysis, findings, tables
 from evenhand.stats.evidence import RatioEvidence
+from evenhand.stats.settings import Settings
 
 
 def made(rows: int = 400, units: int = 60, seed: int = 0) -> Records:
@@ -44,10 +45,8 @@ def test_a_table_of_some_groups_is_that_part_of_the_table_of_all(
     np.testing.assert_array_equal(some.shared_units, table.shared_units[np.ix_(chosen, chosen)])
     np.testing.assert_allclose(some.covariance, table.covariance[np.ix_(chosen, chosen)], rtol=1e-12)
     first, second = np.array([1, 1, 4, 9]), np.array([4, 9, 13, 13])
-    both = [
-        int(((layout.members[a] & layout.members[b]) * layout.pattern_rows).sum())
-        for a, b in zip(first, second, strict=False)
-    ]
+    members = layout.has.dense()
+    both = [int(((members[a] & members[b]) * layout.pattern_rows).sum()) for a, b in zip(first, second, strict=False)]
     assert layout.shared_pairs(first, second).tolist() == both
 
 
@@ -57,8 +56,8 @@ def test_families_units_and_permutations_in_blocks_give_the_same(monkeypatch: py
     rows = Records({"hit": rng.random(1500) < 0.7}, {"cell": cells})
     settings = analysis.Settings(draws=0, permutations=300)
     whole = analysis.analyse(tally(rows, [Rate("hit", "hit")], ["cell"]), ["cell"], 1, settings)
-    monkeypatch.setattr(families, "MOST_PAIRS", 50)
-    monkeypatch.setattr(families, "PAIRS_AT_ONCE", 40)
+    monkeypatch.setattr(analysis, "MOST_PAIRS", 50)
+    monkeypatch.setattr(analysis, "PAIRS_AT_ONCE", 40)
     monkeypatch.setattr(tables, "_MOST_DENSE_GROUPS", 0)
     monkeypatch.setattr("evenhand.stats.evidence._MOST_MEMBERSHIPS", 0)
     parts = analysis.analyse(tally(rows, [Rate("hit", "hit")], ["cell"]), ["cell"], 1, settings)
@@ -80,7 +79,7 @@ def test_draws_of_a_table_are_the_same_multiplied_sparsely_or_not(
     _, table = places
     monkeypatch.setattr(tables, "_SPARSE", sparse)
     weights = np.random.default_rng(1).multinomial(60, [1 / 60] * 60, size=9).astype(np.float32)
-    top, bottom = table.wide(list(range(table.groups)))
+    top, bottom = table.wide()
     ratio = np.divide(
         weights @ top, weights @ bottom, out=np.full((9, table.groups), np.nan), where=weights @ bottom > 0
     )
@@ -131,8 +130,8 @@ def test_p_values_alone_are_those_of_the_whole_comparison(kind: str) -> None:
     evidence = RatioEvidence(layout, ratio, lambda: iter(()))
     for positions in layout.by_attributes.values():
         first, second = (positions[side] for side in np.triu_indices(len(positions), 1))
-        compared = evidence.pairs(first, second, confidence=0.95, alpha=0.05)
-        np.testing.assert_array_equal(evidence.p_values(first, second), compared.p_value)
+        compared = evidence.pairs(first, second, Settings())
+        np.testing.assert_array_equal(evidence.p_values(first, second, Settings()), compared.p_value)
 
 
 def test_some_pairs_are_compared_as_they_are_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,25 +139,25 @@ def test_some_pairs_are_compared_as_they_are_among_all(monkeypatch: pytest.Monke
     evidence = RatioEvidence(layout, ratio, lambda: iter(()))
     positions = layout.by_attributes["several", "single"]
     first, second = (positions[side] for side in np.triu_indices(len(positions), 1))
-    every = evidence.pairs(first, second, confidence=0.95, alpha=0.05)
+    every = evidence.pairs(first, second, Settings())
     chosen = np.arange(1, len(first), 3)
     for most in (10**9, 0):  # from the kept cells of all pairs, and looked up anew
         monkeypatch.setattr(tables, "_MOST_APART", most)
         layout._apart.clear()
         if most:
-            evidence.p_values(first, second)
-        some = evidence.pairs(first[chosen], second[chosen], confidence=0.95, alpha=0.05)
+            evidence.p_values(first, second, Settings())
+        some = evidence.pairs(first[chosen], second[chosen], Settings())
         assert some.test.tolist() == every.test[chosen].tolist()
         assert some.shared_rows.tolist() == every.shared_rows[chosen].tolist()
         np.testing.assert_array_equal(some.p_value, every.p_value[chosen])
-        np.testing.assert_allclose(some.interval.low, every.interval.low[chosen], rtol=1e-12)
+        np.testing.assert_allclose(some.low, every.low[chosen], rtol=1e-12)
         np.testing.assert_array_equal(some.effects["cliffs_delta"], every.effects["cliffs_delta"][chosen])
 
 
 def test_of_a_large_family_the_smallest_p_values_are_listed_and_equal_ones_in_their_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(families, "MOST_PAIRS", 3)
-    assert families._listed(np.array([0.5, 0.2, 0.5, 0.1, 0.5])).tolist() == [0, 1, 3]
-    assert families._listed(np.array([np.nan, 0.2, np.nan, 0.1, np.nan])).tolist() == [0, 1, 3]
-    assert families._listed(np.array([0.3, 0.2])).tolist() == [0, 1]
+    monkeypatch.setattr(analysis, "MOST_PAIRS", 3)
+    assert analysis._listed(np.array([0.5, 0.2, 0.5, 0.1, 0.5])).tolist() == [0, 1, 3]
+    assert analysis._listed(np.array([np.nan, 0.2, np.nan, 0.1, np.nan])).tolist() == [0, 1, 3]
+    assert analysis._listed(np.array([0.3, 0.2])).tolist() == [0, 1]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evenhand.core.streams import stream
-from evenhand.stats.paired import (
+from evenhand.stats.contrasts import (
     bonett_price,
     gap_difference,
     mcnemar,

@@ -18,11 +18,11 @@ def test_every_pair_agrees_with_scipy_with_ties(first: list[int], second: list[i
     sums = rank_sums(values, codes, 2)
     found = mann_whitney(sums.u[0, 1], len(first), len(second), sums.ties[0, 1])
     if len(set(values.tolist())) == 1:
-        assert float(found.p_value) == 1.0
+        assert float(found) == 1.0
         return
     oracle = stats.mannwhitneyu(first, second, method="asymptotic")
     assert sums.u[0, 1] == pytest.approx(oracle.statistic)
-    assert float(found.p_value) == pytest.approx(oracle.pvalue)
+    assert float(found) == pytest.approx(oracle.pvalue)
 
 
 def test_many_groups_over_several_blocks_give_what_each_pair_gives_alone() -> None:
@@ -32,18 +32,18 @@ def test_many_groups_over_several_blocks_give_what_each_pair_gives_alone() -> No
     for i, j in ((0, 1), (2, 4)):
         oracle = stats.mannwhitneyu(values[codes == i], values[codes == j], method="asymptotic")
         found = mann_whitney(sums.u[i, j], sums.counts[i], sums.counts[j], sums.ties[i, j])
-        assert float(found.p_value) == pytest.approx(oracle.pvalue)
+        assert float(found) == pytest.approx(oracle.pvalue)
 
 
 def test_equal_values_give_p_1_and_delta_0_without_a_warning() -> None:
     sums = rank_sums(np.ones(40), np.repeat([0, 1], 20), 2)
-    assert float(mann_whitney(sums.u[0, 1], 20, 20, sums.ties[0, 1]).p_value) == 1.0
+    assert float(mann_whitney(sums.u[0, 1], 20, 20, sums.ties[0, 1])) == 1.0
     assert float(cliffs_delta(sums.u[0, 1], 20, 20)) == 0.0
 
 
 def test_an_empty_group_has_no_p_value() -> None:
     sums = rank_sums([1.0, 2.0], [0, 0], 2)
-    assert np.isnan(mann_whitney(sums.u[0, 1], 2, 0).p_value)
+    assert np.isnan(mann_whitney(sums.u[0, 1], 2, 0))
 
 
 @given(st.lists(samples, min_size=2, max_size=5))

@@ -14,14 +14,13 @@ from evenhand.core.contrasts import Contrasts, Family
 from evenhand.core.metric import Curve, Undefined
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Contrast, Estimate, Results, Status, Verdict
-from evenhand.store.columns import lines_of_contrasts, lines_of_objects
 from evenhand.store.plain import dumps_lines, from_plain, loads, to_plain
 
 GROUPS = (Group.of(tone="50 % «light»"), Group.of(tone='da"rk,'), Group.of(tone="medium\n"))
 
 
 def one_by_one(objects: Any) -> bytes:
-    return b",\n".join(msgspec.json.encode(to_plain(one)) for one in objects)
+    return b'{\n"entries": [\n%b\n]\n}\n' % b",\n".join(msgspec.json.encode(to_plain(one)) for one in objects)
 
 
 def families(effects: dict[str, Any]) -> Contrasts:
@@ -40,7 +39,7 @@ def families(effects: dict[str, Any]) -> Contrasts:
 )
 def test_pairs_in_columns_give_the_lines_of_their_objects(effects: dict[str, Any]) -> None:
     found = families(effects)
-    assert b",\n".join(lines_of_contrasts(found, to_plain)) == one_by_one(found)
+    assert dumps_lines({"entries": found}) == one_by_one(found)
     text = dumps_lines({"contrasts": found})
     assert text == dumps_lines({"contrasts": tuple(found)})
     assert from_plain(loads(text)["contrasts"], tuple[Contrast, ...]) == tuple(found)
@@ -62,7 +61,7 @@ def test_estimates_of_every_kind_give_the_lines_of_their_objects() -> None:
             strict=True,
         )
     ]
-    assert b",\n".join(lines_of_objects(found, to_plain)) == one_by_one(found)
+    assert dumps_lines({"entries": found}) == one_by_one(found)
 
 
 def test_no_pairs_are_an_empty_list() -> None:

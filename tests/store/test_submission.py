@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.core.errors import PredictionError
 from evenhand.files import inputs
-from evenhand.store.submission import store_submission
+from evenhand.store.runs import store_submission
 
 
 def test_a_folder_is_copied_with_its_layout(tmp_path: Path):

@@ -9,26 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from evenhand import registry
-from evenhand.cli.arguments import assignments
 from evenhand.cli.console import LINES, escape, out, print_json
 from evenhand.cli.draw import draw_table
+from evenhand.cli.options import DataOrTable, Json, Set, TaskName, assignments
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Table
 from evenhand.core.task import CheckReport, Dataset, Finding, Question, Task, check_with
 from evenhand.files.inputs import damage_in_words
 from evenhand.reporting.phrases import words
-
-
-def task_names(incomplete: str) -> list[str]:
-    """The tasks that begin with what was typed, for the completion of shells."""
-    listed = (entry.name for family in registry.benchmarks() for entry in (*family.tasks, *family.questions))
-    return [name for name in listed if name.startswith(incomplete)]
-
-
-TaskName = Annotated[str, typer.Argument(help="family/task", autocompletion=task_names)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Set = Annotated[list[str] | None, typer.Option("--set", help="An option of the task, key=value; repeat for more.")]
 
 
 def tasks(as_json: Json = False) -> None:
@@ -124,9 +113,7 @@ def check(
     files: Annotated[
         list[Path] | None, typer.Argument(help="files of predictions; none: check the data folder")
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="the data folder; of a table, the file with the truth")
-    ] = None,
+    data: DataOrTable = None,
     options: Set = None,
     as_json: Json = False,
 ) -> None:

@@ -31,6 +31,11 @@ def out() -> Console:
     return _PlainConsole(highlight=False, soft_wrap=False)
 
 
+def say(text: str, style: str | None = None) -> None:
+    """A line for people on standard output, as it is and never broken."""
+    out().print(escape(text), style=style, soft_wrap=True)
+
+
 def err() -> Console:
     """Standard error: warnings, progress, what went wrong."""
     return _PlainConsole(stderr=True, highlight=False)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from evenhand import api, registry
-from evenhand.cli.arguments import group
-from evenhand.cli.catalogue import Json
-from evenhand.cli.console import escape, out, print_json, progress, warn
+from evenhand.cli.console import out, print_json, progress, say, warn
 from evenhand.cli.draw import draw_table
-from evenhand.cli.evaluating import EngineName, show_paper_tables
+from evenhand.cli.evaluating import show_paper_tables
+from evenhand.cli.options import EngineName, Json, group
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.page import Cell, Interval, Table
 from evenhand.core.records import Group
-from evenhand.core.results import Results
 from evenhand.core.task import Demo
-from evenhand.reporting.display import names_of_family, task_title
-from evenhand.reporting.phrases import SURE, as_cell, headline
+from evenhand.reporting.display import NO_OUTPUT, ShownResults, shown, shown_group, task_title
+from evenhand.reporting.phrases import SURE, as_cell
 from evenhand.store.runs import Run
 
 
@@ -59,15 +56,15 @@ def demo(
                         warn=warn,
                     )
                     done.append(run)
-                    outcome = _judged(run.results, example)
+                    outcome, lines = _judged(shown(run.results), example)
                     gate = _gate(run, example, runs)
                     outcomes.append({"task": example.task, "run": str(run.folder), **outcome, **gate})
-                    rows.extend(_rows(run.results, example, outcome))
+                    rows.extend(lines)
                     if example.note:
-                        notes.append(f"{example.task}: {example.note}")
+                        notes.append(f"note:   {example.task}: {example.note}")
                         outcomes[-1]["note"] = example.note
                     if gate:
-                        gates.append(f"{example.require}: {gate['gate']}")
+                        gates.append(f"gate:   {example.require}: {gate['gate']}")
         except MissingExtraError as error:
             if families:
                 raise
@@ -80,14 +77,10 @@ def demo(
     draw_table(console, Table("What was planted, and what was found", columns, tuple(rows)))
     for run in done if families else ():
         show_paper_tables([run], task_title(run.results.task))
-    for line in notes:
-        console.print(f"note:   {escape(line)}", soft_wrap=True)
-    for line in gates:
-        console.print(f"gate:   {escape(line)}", soft_wrap=True)
-    if report is not None:
-        console.print(f"report: {escape(str(report))}", soft_wrap=True)
-    console.print(f"runs:   {escape(str(runs))}", soft_wrap=True)
-    console.print("next:   evenhand tasks, then evenhand describe TASK", style="dim")
+    for line in (*notes, *gates, *([f"report: {report}"] if report is not None else [])):
+        say(line)
+    say(f"runs:   {runs}")
+    say("next:   evenhand tasks, then evenhand describe TASK", "dim")
 
 
 def _gate(run: Run, example: Demo, runs: Path) -> dict[str, object]:
@@ -100,43 +93,25 @@ def _gate(run: Run, example: Demo, runs: Path) -> dict[str, object]:
     return {"gate": f"FAILED: {failed[0].message}" if failed else f"PASSED: {len(outcomes)} requirements met"}
 
 
-def _judged(results: Results, example: Demo) -> dict[str, object]:
-    """Whether the planted group was found, and whether the other was over-read."""
-    return {
-        "planted": example.planted,
-        "found": _worse_off(results, group(example.planted.split(" × "))),
-        "chance": example.chance,
-        "over_read": _worse_off(results, group(example.chance.split(" × "))),
-    }
+def _judged(results: ShownResults, example: Demo) -> tuple[dict[str, object], list[tuple[Cell, ...]]]:
+    """Whether the planted group was found and the other over-read; and three rows of the table: everyone, and both."""
 
+    def line(name: str, of: Group, *verdicts: str) -> tuple[Cell, ...]:
+        first = results.first
+        value = Interval(None) if first == NO_OUTPUT else as_cell(results.get(*first, of), results.unit(*first))
+        return name, value, *verdicts
 
-def _rows(results: Results, example: Demo, outcome: dict[str, object]) -> Iterator[tuple[Cell, ...]]:
-    """One demo as three rows of the table: everyone, the planted group, and the one that only looks worse."""
-    yield f"{example.task}, everyone", _value(results, Group()), "", ""
-    verdict = "worse" if outcome["found"] else "MISSED"
-    planted, chance = group(example.planted.split(" × ")), group(example.chance.split(" × "))
-    yield f"  {_group_words(results, planted)}", _value(results, planted), "worse", verdict
-    read = "OVER-READ" if outcome["over_read"] else "not proven"
-    yield f"  {_group_words(results, chance)}", _value(results, chance), "the same", read
-
-
-def _group_words(results: Results, of: Group) -> str:
-    """A group as people write it, such as "race: Latino/Hispanic"."""
-    names = names_of_family(results.task)
-    return " × ".join(f"{names.attribute(key)}: {names.level(key, level)}" for key, level in of.terms)
-
-
-def _worse_off(results: Results, of: Group) -> bool:
-    first = headline(results)
-    return any(
-        contrast.worse == of and contrast.verdict in SURE and (contrast.metric, contrast.output) == first
-        for contrast in results.contrasts
+    planted, chance = (
+        shown_group(group(text.split(" × ")), results.names) for text in (example.planted, example.chance)
     )
-
-
-def _value(results: Results, of: Group) -> Interval:
-    first = headline(results)
-    if first is None:
-        return Interval(None)
-    unit = "%" if names_of_family(results.task).is_share(*first) else ""
-    return as_cell(results.get(*first, of), unit)
+    worse = {
+        pair.worse for pair in results.contrasts if pair.verdict in SURE and (pair.metric, pair.output) == results.first
+    }
+    found, over_read = planted in worse, chance in worse
+    called = [" × ".join(f"{name}: {level}" for name, level in of.terms) for of in (planted, chance)]
+    outcome = {"planted": example.planted, "found": found, "chance": example.chance, "over_read": over_read}
+    return outcome, [
+        line(f"{example.task}, everyone", Group(), "", ""),
+        line(f"  {called[0]}", planted, "worse", "worse" if found else "MISSED"),
+        line(f"  {called[1]}", chance, "the same", "OVER-READ" if over_read else "not proven"),
+    ]

@@ -1,8 +1,9 @@
-"""`evaluate`, and `rows`: numbers, and the rows behind them."""
+"""`predict`, `evaluate`, `rows` and `explain`: answers, numbers, the rows behind them, and what defines them."""
 
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,31 +13,125 @@ import typer
 from rich.console import Console
 
 from evenhand import api, registry
-from evenhand.cli.arguments import assignments, group, names, system, with_options
-from evenhand.cli.catalogue import Json, Set, TaskName
-from evenhand.cli.console import err, escape, out, print_json, progress, warn
+from evenhand.cli.console import err, escape, out, print_json, progress, say, warn
 from evenhand.cli.draw import draw, draw_table
 from evenhand.cli.gating import judge_run
-from evenhand.cli.settings_options import with_settings
+from evenhand.cli.options import (
+    Data,
+    DataOrTable,
+    EngineName,
+    Json,
+    Runs,
+    Set,
+    TaskName,
+    assignments,
+    group,
+    names,
+    system,
+    task_names,
+    with_options,
+    with_settings,
+)
 from evenhand.core.errors import OptionError, PredictionError, UnknownNameError
 from evenhand.core.options import facts, parse
 from evenhand.core.page import Section, Table, Text
+from evenhand.core.printing import duration
 from evenhand.core.records import Records
 from evenhand.core.results import UNVERIFIED_WEIGHTS, Results
-from evenhand.core.task import Target
-from evenhand.reporting.contrasts import gaps
+from evenhand.core.task import Target, Task
 from evenhand.reporting.display import names_of_family, shown
-from evenhand.reporting.groups import group_tables
-from evenhand.reporting.summary import terminal_summary
+from evenhand.reporting.groups import gaps, group_tables
+from evenhand.reporting.sections import terminal_summary
 from evenhand.run.reopened import metrics_of, task_of
 from evenhand.stats.settings import Settings
 from evenhand.store.plain import loads
 from evenhand.store.runs import Run, check_output, results_json
 
-Data = Annotated[Path, typer.Option("--data", help="the data folder")]
-Runs = Annotated[Path, typer.Option("--runs", help="where runs are kept")]
 MOST_COLUMNS = 8
-EngineName = Annotated[str, typer.Option("--engine", help="serial, threads:N, processes:N, ray, ray://…")]
+
+
+def predict(
+    tasks: Annotated[
+        str, typer.Argument(help="family/task, several separated by commas, or a family", autocompletion=task_names)
+    ],
+    model: Annotated[str, typer.Option("--model", help="FILE.py:NAME or PROVIDER:NAME")],
+    data: Data = Path(),
+    options: Set = None,
+    model_options: Annotated[
+        list[str] | None, typer.Option("--model-set", help="a setting of the provider, key=value")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="address of a chat endpoint")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="ask only for what is not on disk yet")] = False,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="let a chat endpoint have pictures outside the data folder")
+    ] = False,
+    ask_unanswered: Annotated[
+        bool, typer.Option("--ask-unanswered", help="with --resume: ask again what could not be answered")
+    ] = False,
+    engine: EngineName = "serial",
+    workers: Annotated[int, typer.Option(help="copies of the model that work at once; 0: as the engine has")] = 0,
+    gpus_per_worker: Annotated[float, typer.Option(help="GPUs that a worker of a cluster holds (--engine ray)")] = 0.0,
+    device: Annotated[str, typer.Option(help="cpu or cuda:N; a cluster's worker has its GPU as cuda:0")] = "cpu",
+    runs: Runs = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Run a model over a task's samples."""
+    provider = assignments(model_options or [])
+    if base_url is not None:
+        provider["base_url"] = base_url
+    if follow_links:
+        provider["follow_links"] = "yes"
+    outcomes = []
+    for task in tasks.split(","):
+        with progress(f"{task.strip()} by {model}", quiet=as_json) as hook:
+            outcome = api.predict(
+                task.strip(),
+                model,
+                data=data,
+                runs=runs,
+                options=assignments(options or []),
+                resume=resume,
+                ask_unanswered=ask_unanswered,
+                workers=workers,
+                gpus_per_worker=gpus_per_worker,
+                engine=engine,
+                device=device,
+                settings=provider,
+                progress=hook,
+                warn=warn,
+            )
+        outcomes.append(outcome)
+        if not as_json:
+            silent = "".join(f", {count:,} {reason}" for reason, count in outcome.without_text.items())
+            say(f"{task}: {outcome.answered:,} answered{silent}, {len(outcome.unanswered):,} not")
+            if outcome.utilisation is not None:
+                waited = 1 - outcome.utilisation
+                say(f"the model worked {outcome.utilisation:.1%} of the time and waited {waited:.1%}")
+            for sample, reason in list(outcome.unanswered.items())[:5]:
+                say(f"  {sample}: {reason}", "dim")
+            if outcome.usage:
+                used = ", ".join(f"{value:,.6g} {name.replace('_', ' ')}" for name, value in outcome.usage.items())
+                say(f"used: {used}")
+            say(f"predictions: {outcome.file}")
+            if not outcome.answered:
+                continue
+            takes, *others = _evaluated_by(task.strip())
+            command = shlex.join(["evenhand", "evaluate", takes, str(outcome.file), "--data", str(data)])
+            likewise = f" (likewise {', '.join(others)})" if others else ""
+            say(f"next: {command}{likewise}", "dim")
+    if as_json:
+        print_json({"predictions": outcomes})
+    if not all(outcome.answered for outcome in outcomes):
+        warn("No question was answered, so there is nothing to evaluate.")
+        raise typer.Exit(1)
+
+
+def _evaluated_by(name: str) -> list[str]:
+    """The tasks that take the answers to a question."""
+    question = registry.question(name)
+    if question.serves or isinstance(question, Task):
+        return [question.serves or name]
+    return [task.name for task in registry.benchmark(name.partition("/")[0]).tasks]
 
 
 @with_settings
@@ -44,9 +139,7 @@ def evaluate(
     task: TaskName,
     systems: Annotated[list[str], typer.Argument(metavar="[NAME=]FILE…", help="predictions of one or several systems")],
     settings: Settings,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="the data folder; of a table, the file with the truth")
-    ] = None,
+    data: DataOrTable = None,
     by: Annotated[str | None, typer.Option(help="attributes to group by, separated by commas")] = None,
     depth: Annotated[int, typer.Option(help="how many attributes an intersection may have")] = 2,
     options: Set = None,
@@ -124,9 +217,8 @@ def evaluate(
         print_json({"runs": [as_document(run) for run in done], **({"met": met} if met else {})})
     elif len(done) > 1:
         show_paper_tables(done)
-        err().print(
-            f"Compare them: evenhand compare {' '.join(str(run.folder) for run in done)}", style="dim", soft_wrap=True
-        )
+        folders = " ".join(str(run.folder) for run in done)
+        err().print(f"Compare them: evenhand compare {folders}", style="dim", soft_wrap=True)
     if not all(met):
         raise typer.Exit(1)
 
@@ -139,14 +231,16 @@ def show(run: Run) -> None:
     show_paper_tables([run])
     for block in (*group_tables(results), *gaps(results)):
         if isinstance(block, Table):
-            kept = ("by", "gap", "expected by chance alone", "p", "worst", "best")
-            draw_table(console, narrowed(block, kept) if block.columns[0] == "by" else block)
+            if block.columns[0] == "by":  # without how many groups were compared, for a screen of 80 characters
+                block = replace(block, columns=block.columns[:6], rows=tuple(row[:6] for row in block.rows))
+            draw_table(console, block)
     for message in results.warnings:
         warn(message)
     if run.folder is not None:
         again = " (it was there already; --force computes it again)" if run.reused else ""
-        console.print(f"\nrun: {escape(str(run.folder))}{again}", soft_wrap=True)
-        console.print(f"next: evenhand report {escape(str(run.folder))}", style="dim", soft_wrap=True)
+        console.print()
+        say(f"run: {run.folder}{again}")
+        say(f"next: evenhand report {run.folder}", "dim")
 
 
 def show_paper_tables(runs: Sequence[Run], title: str = "Metrics") -> None:
@@ -158,13 +252,6 @@ def show_paper_tables(runs: Sequence[Run], title: str = "Metrics") -> None:
     table = methods_table([family_of(one)[1] for one in results], names_of(results), title)
     if table is not None:
         draw_table(out(), table)
-
-
-def narrowed(table: Table, columns: Sequence[str]) -> Table:
-    """The table with some of its columns, for a screen of 80 characters."""
-    picked = [table.columns.index(name) for name in columns]
-    rows = tuple(tuple(row[index] for index in picked) for row in table.rows)
-    return replace(table, columns=tuple(columns), rows=rows)
 
 
 def as_document(run: Run) -> dict[str, Any]:
@@ -219,23 +306,13 @@ def _dry_run(
     if as_json:
         print_json(document)
         return
-    console = out()
-    console.print(
-        f"would evaluate {len(systems)} system(s) on {len(dataset.samples):,} samples of {escape(entry.name)}"
-    )
-    console.print(
-        f"reads   {cost.bytes_read / 1e6:,.1f} MB: {escape(', '.join(document['reads'][:6]))}", soft_wrap=True
-    )
-    console.print(f"groups  {groups:,} (by {escape(', '.join(chosen)) or 'nothing'}, depth {depth}), {draws:,} draws")
-    console.print(f"writes  below {escape(', '.join(document['writes']))}", soft_wrap=True)
-    console.print(
-        f"forms   {counted(cost.multiply_adds)} of similarities, at most {counted(cost.drawn)} of draws", soft_wrap=True
-    )
-    console.print(
-        f"takes   about {duration(seconds)} on {escape(engine)}, which was measured at "
-        f"{counted(rates.multiply_adds)} a second; a factor of three is possible",
-        soft_wrap=True,
-    )
+    say(f"would evaluate {len(systems)} system(s) on {len(dataset.samples):,} samples of {entry.name}")
+    say(f"reads   {cost.bytes_read / 1e6:,.1f} MB: {', '.join(document['reads'][:6])}")
+    say(f"groups  {groups:,} (by {', '.join(chosen) or 'nothing'}, depth {depth}), {draws:,} draws")
+    say(f"writes  below {', '.join(document['writes'])}")
+    say(f"forms   {counted(cost.multiply_adds)} of similarities, at most {counted(cost.drawn)} of draws")
+    measured = f"which was measured at {counted(rates.multiply_adds)} a second; a factor of three is possible"
+    say(f"takes   about {duration(seconds)} on {engine}, {measured}")
 
 
 def counted(multiply_adds: float) -> str:
@@ -250,17 +327,6 @@ def counted(multiply_adds: float) -> str:
         if multiply_adds >= size:
             return f"{multiply_adds / size:.1f} {unit} multiply-adds"
     return f"{multiply_adds:,.0f} multiply-adds"
-
-
-def duration(seconds: float) -> str:
-    """A time in the unit that suits it.
-
-    >>> duration(3.2), duration(600), duration(90_000)
-    ('3 s', '10 min', '25 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
 
 
 def rows(
@@ -303,7 +369,7 @@ def rows(
 
 def show_rows(records: Records, total: int, results: Results, is_worst: bool) -> None:
     """Print rows in words: classes and groups by their names."""
-    from evenhand.reporting.rows import labels_of, row_facts
+    from evenhand.reporting.display import labels_of, row_facts
 
     labels, names = labels_of(results, records), names_of_family(results.task)
     rows = []

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from evenhand import api
-from evenhand.cli.catalogue import Json
 from evenhand.cli.console import escape, out, print_json
 from evenhand.cli.draw import draw_table
+from evenhand.cli.options import Json
 from evenhand.core.errors import OptionError
 from evenhand.core.page import Table
 from evenhand.reporting.rounding import number
@@ -36,7 +36,7 @@ def judge_run(
     check_output(junit, "the JUnit file", [run], require)
     outcomes = api.gate(run, require)
     if junit is not None:
-        from evenhand.reporting.junit import write_junit
+        from evenhand.reporting.forms import write_junit
 
         write_junit(outcomes, f"{run.results.task} {run.results.model}", junit)
     failed = sum(not outcome.met for outcome in outcomes)
@@ -84,14 +84,10 @@ def plan(
     console = out()
     if subjects is None:
         console.print(f"{answer.subjects:,} subjects in the group ({answer.rows:,} images)")
+    others = "a large rest" if answer.other_subjects is None else f"{answer.other_subjects:,} others"
     console.print(
         f"{answer.subjects:,} subjects show a difference of {number(answer.detectable)} at a rate of {rate} "
-        f"with {power:.0%} power"
-        + (
-            f", against {answer.other_subjects:,} others"
-            if answer.other_subjects is not None
-            else ", against a large rest"
-        )
+        f"with {power:.0%} power, against {others}"
     )
     if answer.design_effect > 1:
         console.print(
@@ -117,14 +113,12 @@ def _plan_run(folder: Path, rate: float, power: float, as_json: bool) -> None:
             images = max(1.0, estimate.rows / estimate.units)
             shows = what_shows(estimate.units, common, images=images, power=power, balance=None)
             rows.append((str(estimate.group), estimate.units, estimate.rows, round(shows.detectable, 4)))
+    keys = ("group", "units", "rows", "detectable")
     if as_json:
-        keys = ("group", "units", "rows", "detectable")
         print_json({"rate": common, "power": power, "groups": [dict(zip(keys, row, strict=True)) for row in rows]})
         return
     caption = (
         f"smallest difference from the rest found with {power:.0%} power, at a rate of {number(common)}; "
         "images of a unit taken as independent"
     )
-    draw_table(
-        out(), Table("What these groups can show", ("group", "units", "rows", "detectable"), tuple(rows), caption)
-    )
+    draw_table(out(), Table("What these groups can show", keys, tuple(rows), caption))

@@ -13,10 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from evenhand import __version__, registry
-from evenhand.cli.catalogue import Json
-from evenhand.cli.console import escape, out, print_json
+from evenhand.cli.console import escape, out, print_json, say
 from evenhand.cli.draw import draw_table
-from evenhand.cli.evaluating import Runs
+from evenhand.cli.options import Json, Runs
 from evenhand.core.errors import OptionError
 from evenhand.core.page import Table
 
@@ -35,15 +34,11 @@ EXTRAS = {
 
 def doctor(as_json: Json = False) -> None:
     """Say what works on this machine, and what is missing."""
-    extras = [
-        {
-            "extra": extra,
-            "for": purpose,
-            "here": importlib.util.find_spec(module) is not None,
-            "install": f"pip install 'evenhand[{extra}]'",
-        }
-        for extra, (module, purpose) in EXTRAS.items()
-    ]
+    extras: list[dict[str, Any]] = []
+    for extra, (module, purpose) in EXTRAS.items():
+        install = f"pip install 'evenhand[{extra}]'"
+        here = importlib.util.find_spec(module) is not None
+        extras.append({"extra": extra, "for": purpose, "here": here, "install": install})
     plugins = registry.plugins()
     facts = {
         "evenhand": __version__,
@@ -65,21 +60,14 @@ def doctor(as_json: Json = False) -> None:
         return
     console = out()
     draw_table(console, Table("Machine", ("", ""), tuple((name, value or "–") for name, value in facts.items())))
-    rows = tuple(
-        (
-            str(extra["extra"]),
-            "yes" if extra["here"] else "no",
-            str(extra["for"]),
-            "" if extra["here"] else str(extra["install"]),
-        )
-        for extra in extras
-    )
+    states = [("yes", "") if extra["here"] else ("no", extra["install"]) for extra in extras]
+    rows = tuple((e["extra"], here, e["for"], install) for e, (here, install) in zip(extras, states, strict=True))
     draw_table(console, Table("Extras", ("extra", "here", "for", "install with"), rows))
-    console.print(escape(networks["summary"]), soft_wrap=True)
+    say(networks["summary"])
     if limits:
         console.print("\nMetrics that can't be computed here", style="bold")
     for limit in limits:
-        console.print(escape(f"- {limit['family']}: {limit['metrics']}: {limit['why']}"), soft_wrap=True)
+        say(f"- {limit['family']}: {limit['metrics']}: {limit['why']}")
     listed = tuple(
         (plugin.kind.rpartition(".")[2], plugin.name, plugin.package, plugin.problem or "ok") for plugin in plugins
     )
@@ -89,11 +77,8 @@ def doctor(as_json: Json = False) -> None:
             f"[red]broken plug-in[/] {escape(plugin.name)} ({escape(plugin.package)}): {escape(plugin.problem)}",
             soft_wrap=True,
         )
-    console.print(
-        "everything that is registered loads"
-        if not broken
-        else f"{len(broken)} plug-in(s) do not load; the others work"
-    )
+    some = f"{len(broken)} plug-in(s) do not load; the others work"
+    say(some if broken else "everything that is registered loads")
 
 
 def cache(
@@ -115,7 +100,7 @@ def cache(
     if rows:
         draw_table(console, Table("Caches", ("cache", "kind", "files", "bytes", "in use"), rows))
     else:
-        console.print(f"no caches below {escape(str(runs))}", soft_wrap=True)
+        say(f"no caches below {runs}")
     if emptied is not None:
         left = f", {len(emptied.left)} left because they are in use" if emptied.left else ""
         console.print(f"{emptied.bytes:,} bytes freed{left}")
@@ -202,12 +187,10 @@ def _get_weights(action: str, names: list[str], folder: Path | None, as_json: bo
     if as_json:
         print_json(statuses[0] if alone else {"weights": statuses, "failed": [str(error) for error in failed]})
     else:
-        console = out()
         for status in statuses:
-            line = f"{status.weight.name}: {status.presence.value}, {status.path} {status.note}".rstrip()
-            console.print(escape(line), soft_wrap=True)
+            say(f"{status.weight.name}: {status.presence.value}, {status.path} {status.note}".rstrip())
         if named != str(place) and any(status.path and status.path.is_relative_to(place) for status in statuses):
-            console.print(escape(f"To have them found: export {FOLDER_VARIABLE}={place}"), soft_wrap=True)
+            say(f"To have them found: export {FOLDER_VARIABLE}={place}")
     if failed:
         more = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
         raise WeightsError(f"{failed[0]}{more}")

@@ -6,12 +6,14 @@ Exit codes: 0 done, 1 a gate was not met, 2 bad usage or input, 3 something brok
 from __future__ import annotations
 
 import gc
+import json
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any
+from pkgutil import get_data
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -29,51 +31,17 @@ HELP = """Evaluate vision models that look at people, by the published protocols
 New here? Type [bold]evenhand demo[/], then [bold]evenhand tasks[/] and [bold]evenhand describe TASK[/].
 """
 
-# Every verb with the module of its function and the first line of its help: --help imports none, a verb its own.
-VERBS = {
-    "tasks": ("catalogue", "List what can be evaluated."),
-    "describe": ("catalogue", "Say what a task needs, measures and can be set to."),
-    "check": ("catalogue", "Are predictions, or the data folder, fit for evaluation?"),
-    "evaluate": ("evaluating", "Evaluate predictions, by group, with intervals."),
-    "rows": ("evaluating", "Show the rows behind a number."),
-    "explain": (
-        "evaluating",
-        "Show the same numbers under every convention, or find the ones that give a published number.",
-    ),
-    "predict": ("predicting", "Run a model over a task's samples."),
-    "compare": ("comparing", "Compare models on the same units, by group."),
-    "diff": ("comparing", "Say why two runs differ: inputs, options, then rows."),
-    "gate": ("gating", "Stop a release when a requirement is not met."),
-    "plan": ("gating", "How many subjects does a group need?"),
-    "report": ("viewing", "Write a report of one or several runs."),
-    "serve": ("viewing", "Look at runs in the browser, down to the sample."),
-    "doctor": ("housekeeping", "Say what works on this machine, and what is missing."),
-    "cache": ("housekeeping", "List or empty the caches of a runs folder."),
-    "weights": ("housekeeping", "List the weights that networks need, or get some."),
-    "demo": ("demonstration", "See every family at work on made-up data."),
-}
+
+class Verb(NamedTuple):
+    """A verb: the module of its function, the first line of its help, and an example at its end."""
+
+    module: str
+    summary: str
+    example: str
 
 
-# One example per verb, at the end of its help.
-EXAMPLES = {
-    "tasks": "evenhand tasks",
-    "describe": "evenhand describe fairface/race",
-    "check": "evenhand check fairface/race answers.jsonl --data FairFace",
-    "evaluate": "evenhand evaluate fairface/race v2=answers.jsonl --data FairFace --by race,age",
-    "rows": "evenhand rows runs/fairface/race/v2/1a2b3c4d --group race=Black --worst 20",
-    "explain": "evenhand explain runs/ijb/test1/v2/1a2b3c4d",
-    "predict": "evenhand predict fairface/race --model my_model.py:Model --data FairFace",
-    "compare": "evenhand compare runs/fairface/race/v1/1a2b3c4d runs/fairface/race/v2/5e6f7a8b --page compare.html",
-    "diff": "evenhand diff runs/fairface/race/v1/1a2b3c4d runs/fairface/race/v2/5e6f7a8b",
-    "gate": "evenhand gate runs/fairface/race/v2/5e6f7a8b --require release.toml --junit gate.xml",
-    "plan": "evenhand plan --margin 0.05 --rate 0.8",
-    "report": "evenhand report runs/fairface/race/v1/1a2b3c4d runs/fairface/race/v2/5e6f7a8b -o report.html",
-    "serve": "evenhand serve runs --data FairFace",
-    "doctor": "evenhand doctor",
-    "cache": "evenhand cache --empty",
-    "weights": "evenhand weights get NAME",
-    "demo": "evenhand demo fairface",
-}
+# --help imports no verb, a verb only its own module.
+VERBS = {name: Verb(**entry) for name, entry in json.loads(get_data("evenhand.cli", "verbs.json") or b"").items()}
 
 
 class _PlainHelp:
@@ -108,14 +76,14 @@ def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
     app.callback(cls=PlainGroup)(_options)
     verb = "" if "_EVENHAND_COMPLETE" in os.environ else (*arguments, "--help")[0]
     if verb in ("-h", "--help"):
-        for name, (_, summary) in VERBS.items():
-            app.command(name, help=summary, cls=PlainCommand)(_nothing)
+        for name, entry in VERBS.items():
+            app.command(name, help=entry.summary, cls=PlainCommand)(_nothing)
         for name, summary in family_commands().items():
             app.command(name, help=summary, rich_help_panel="Commands of families (published tools)")(_nothing)
         return app
     for name in [verb] if verb in VERBS else VERBS:
-        function = getattr(import_module(f"evenhand.cli.{VERBS[name][0]}"), name)
-        app.command(name, cls=PlainCommand, epilog=f"Example: {EXAMPLES[name]}")(function)
+        function = getattr(import_module(f"evenhand.cli.{VERBS[name].module}"), name)
+        app.command(name, cls=PlainCommand, epilog=f"Example: {VERBS[name].example}")(function)
     return app
 
 

@@ -1,17 +1,87 @@
-"""`report` and `serve`: what a person opens."""
+"""`compare`, `diff`, `report` and `serve`: what a person looks at."""
 
 from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenhand.cli.catalogue import Json
-from evenhand.cli.console import err, escape, out, print_json, warn
+from evenhand.cli.console import err, out, print_json, say, warn
+from evenhand.cli.options import Json, with_settings
 from evenhand.core.errors import MissingExtraError, OptionError
+from evenhand.store.runs import check_output
+
+if TYPE_CHECKING:
+    from evenhand.reporting import html
+    from evenhand.stats.settings import Settings
+
+Page = Annotated[Path | None, typer.Option("--page", help="also write it as an HTML page")]
+MOST_ON_PAGE = 5000  # changed rows that a page lists
+
+
+@with_settings
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="two or more run folders of the same task")],
+    settings: Settings,
+    page: Page = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="show every value and the gaps, not only the first")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare models on the same units, by group.
+
+    The first run is the baseline: every difference is the other run minus the first, new minus baseline.
+    """
+    from evenhand import api
+    from evenhand.cli.draw import draw
+    from evenhand.reporting.comparison import comparison_page, comparison_sections
+
+    opened = [api.load(path) for path in runs]
+    comparisons = api.compare(*opened, settings=settings)
+    if page is not None:
+        check_output(page, "the page", runs)
+        _write(comparison_page(comparisons, [run.results for run in opened]), page, quiet=as_json)
+    if as_json:
+        print_json(comparisons)
+        return
+    for comparison in comparisons:
+        draw(out(), comparison_sections(comparison, opened[0].results, everything=everything))
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(help="a run folder")],
+    second: Annotated[Path, typer.Argument(help="another run folder of the same task")],
+    most: Annotated[int, typer.Option(help="changed rows to show")] = 20,
+    page: Page = None,
+    as_json: Json = False,
+) -> None:
+    """Say why two runs differ: inputs, options, then rows."""
+    from evenhand import api
+    from evenhand.cli.draw import draw
+    from evenhand.reporting.comparison import difference_page, difference_sections
+    from evenhand.store.differences import diff as difference_of
+
+    listed = most if page is None else max(most, MOST_ON_PAGE)
+    difference = difference_of(api.load(first), api.load(second), most=max(listed, 100))
+    if page is not None:
+        check_output(page, "the page", (first, second))
+        _write(difference_page(difference), page, quiet=as_json)
+    if as_json:
+        print_json(difference)
+        return
+    draw(out(), difference_sections(difference, most))
+
+
+def _write(page: html.Page, path: Path, *, quiet: bool) -> None:
+    from evenhand.reporting.html import write_page
+
+    write_page(page, path)
+    if not quiet:
+        say(f"page: {path}")
 
 
 def report(
@@ -32,7 +102,6 @@ def report(
     """
     from evenhand.reporting.forms import FORMS, opened, writer_of
     from evenhand.run.reopened import run_folder
-    from evenhand.store.runs import check_output
 
     write = writer_of(form, intervals=intervals)
     runs = [run_folder(path) for path in runs]
@@ -48,7 +117,7 @@ def report(
             print_json({"logged": keys})
             return
         for run, key in zip(reports, keys, strict=True):
-            out().print(f"logged: {escape(run.results.task)} {escape(run.results.model)} as {escape(key)}")
+            say(f"logged: {run.results.task} {run.results.model} as {key}")
         return
     target = output if output is not None else runs[0] / "report" / f"report.{FORMS[form][0]}"
     check_output(target, "the report", runs)
@@ -56,7 +125,7 @@ def report(
     if as_json:
         print_json({"report": str(target), "format": form, "problems": [list(run.problems) for run in reports]})
         return
-    out().print(f"report: {escape(str(target))}", soft_wrap=True)
+    say(f"report: {target}")
 
 
 def serve(
@@ -89,7 +158,7 @@ def serve(
         print_json({"open": listening.address, "runs": str(runs), "data": [str(folder) for folder in data or []]})
         sys.stdout.flush()
     else:
-        out().print(f"open:  {escape(listening.address)}", soft_wrap=True)
+        say(f"open:  {listening.address}")
     if listening.access.token:
         err().print("Whoever has this address can see the runs and the pictures of the data folders.", style="yellow")
     err().print("stop:  Ctrl-C", style="dim")

@@ -149,7 +149,7 @@ class MetricFrame:
         """Smallest over largest value, or the smallest ratio to the overall value, folded to at most 1."""
         if _checked(method) == "between_groups":
             return self._aggregated(lambda values, overall: _divided(min(values), max(values)))
-        return self._aggregated(lambda values, overall: min(_folded(_divided(value, overall)) for value in values))
+        return self._aggregated(lambda values, overall: min(_folded_ratio(value, overall) for value in values))
 
     @property
     def intervals(self) -> Any:
@@ -185,7 +185,8 @@ class MetricFrame:
                         "verdict": pair.verdict.value if pair.verdict else None,
                     }
                 )
-        return _records(rows)
+        pandas = _pandas()
+        return rows if pandas is None else pandas.DataFrame(rows)
 
     def _aggregated(self, reduce: Callable[[list[float], float], float]) -> Any:
         """The values of groups in one number."""
@@ -208,7 +209,8 @@ class MetricFrame:
         keys = self._keys(features)
         rows = {self._names_of(key): {metric.name: value(metric.name, key) for metric in self._metrics} for key in keys}
         if self._single:
-            return _series({name: row[_ONE] for name, row in rows.items()}, features, _name(self._metrics[0].function))
+            title = getattr(self._metrics[0].function, "__name__", "metric")
+            return _series({name: row[_ONE] for name, row in rows.items()}, features, title)
         return _frame(rows, features)
 
     def _keys(self, features: list[str]) -> list[Terms]:
@@ -268,12 +270,9 @@ def _divided(top: float, bottom: float) -> float:
     return top / bottom if bottom else math.nan
 
 
-def _folded(value: float) -> float:
-    return 1 / value if value > 1 else value
-
-
-def _name(function: Function) -> str:
-    return getattr(function, "__name__", "metric")
+def _folded_ratio(value: float, overall: float) -> float:
+    ratio = _divided(value, overall)
+    return 1 / ratio if ratio > 1 else ratio
 
 
 def _pandas() -> Any:
@@ -296,11 +295,6 @@ def _frame(rows: Mapping[Any, Mapping[str, Any]], names: list[str]) -> Any:
     if pandas is None:
         return {name: dict(row) for name, row in rows.items()}
     return pandas.DataFrame(list(rows.values()), index=_pandas_index(pandas, list(rows), names))
-
-
-def _records(rows: list[dict[str, Any]]) -> Any:
-    pandas = _pandas()
-    return rows if pandas is None else pandas.DataFrame(rows)
 
 
 def _pandas_index(pandas: Any, keys: list[Any], names: list[str] | None) -> Any:

@@ -194,15 +194,15 @@ def _cluster(given: argparse.Namespace) -> list[str]:
     if given.test == 8:
         if given.subjects is not None:
             raise OptionError("--subjects chooses a sub-protocol of test 7; test 8 has one list.")
-        found = cluster_detections(given.submission, given.data, given.output, threshold=given.threshold)
+        clustering = cluster_detections(given.submission, given.data, given.output, threshold=given.threshold)
     else:
-        found = cluster_submission(
+        clustering = cluster_submission(
             given.submission, given.data, given.output, subjects=given.subjects, threshold=given.threshold
         )
     return [
         f"wrote {given.output}",
-        f"{found.faces} faces in {found.clusters} clusters (hint {found.hint}), threshold {found.threshold:.4f}, "
-        f"{found.failures} failures to enrol",
+        f"{clustering.faces} faces in {clustering.clusters} clusters (hint {clustering.hint}), "
+        f"threshold {clustering.threshold:.4f}, {clustering.failures} failures to enrol",
     ]
 
 

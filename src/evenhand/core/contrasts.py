@@ -125,6 +125,11 @@ class Contrasts(Sequence[Contrast]):
             place -= len(family)
         raise IndexError(f"pair {at} of {len(self)}")
 
+    def of_output(self, metric: str, output: str, order: int | None = None) -> Contrasts:
+        """The families of one output, of all orders of intersections or of one."""
+        families = (family for family in self.families if (family.metric, family.output) == (metric, output))
+        return Contrasts(tuple(family for family in families if order in (None, family.order)))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Contrasts | tuple | list):
             return NotImplemented
@@ -148,14 +153,6 @@ def contrasts_of(
     contrasts: Sequence[Contrast], metric: str, output: str, order: int | None = None
 ) -> Sequence[Contrast]:
     """The pairs of one output, of all orders of intersections or of one."""
-    if isinstance(contrasts, Contrasts):
-        return Contrasts(
-            tuple(
-                family
-                for family in contrasts.families
-                if (family.metric, family.output) == (metric, output) and order in (None, family.order)
-            )
-        )
     if isinstance(contrasts, SelectableContrasts):
         return contrasts.of_output(metric, output, order)
     return tuple(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.engine import total
 from evenhand.core.membership import Inside, Memberships, inside
-from evenhand.core.metric import Column, Linear, Metric, Numbers, OperatingPoint, Value
+from evenhand.core.metric import Column, Linear, Metric, Numbers
 from evenhand.core.records import (
     Array,
     Group,
@@ -124,18 +124,6 @@ def _tally_patterns(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[st
     return Tally(cells, tuple(metrics), _once(lambda state: state.place(index, size), states))
 
 
-def tally_parts(
-    parts: Iterable[Records], metrics: Sequence[AnyMetric], by: Sequence[str] = (), *, units: bool = True
-) -> Tally | None:
-    """The tally of all parts, added along the fixed tree; None when there are no parts."""
-    return total(tally(part, metrics, by, units=units) for part in parts)
-
-
-def membership(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
-    """(groups, cells): 1 where the cell's rows count for the group, 0 elsewhere."""
-    return inside(cells, groups).kept.dense().astype(np.int64)
-
-
 def estimates(whole: Tally, groups: Sequence[Group], known: Inside | None = None) -> tuple[Estimate, ...]:
     """Every output of every metric for every group, without intervals.
 
@@ -162,12 +150,12 @@ def estimates(whole: Tally, groups: Sequence[Group], known: Inside | None = None
                     metric=metric.name,
                     output=output,
                     group=group,
-                    value=value_at(column, position),
+                    value=column[position],
                     rows=measured,
                     units=own,
                     missing=lost,
                     status=Status.OK if every else Status.EMPTY,
-                    at=_point(at, position),
+                    at=None if at is None else at[position],
                 )
                 for position, (group, measured, own, lost, every) in enumerate(sizes)
             )
@@ -186,17 +174,12 @@ def measure(
 
     `groups` overrides `by` and `depth`.
     """
-    parts = [rows] if isinstance(rows, Records) else list(rows)
+    parts = [rows] if isinstance(rows, Records) else rows
     names = tuple(by) if groups is None else tuple(dict.fromkeys(name for group in groups for name in group.by))
-    whole = tally_parts(parts, metrics, names)
+    whole = total(tally(part, metrics, names) for part in parts)
     if whole is None:
         return ()
     return estimates(whole, groups_of(whole.cells, names, depth) if groups is None else groups)
-
-
-def value_at(column: Column, position: int) -> Value:
-    """The value of one cell of an output."""
-    return column[position]
 
 
 def numbers(column: Column) -> NDArray[np.float64] | None:
@@ -284,7 +267,3 @@ def _once(make: Callable[..., Any], *given: Sequence[Any]) -> tuple[Any, ...]:
 def _missing(metric: AnyMetric, state: Any, members: Memberships) -> Array:
     per_cell = metric.missing(state)
     return np.zeros(len(members), np.int64) if per_cell is None else members @ np.asarray(per_cell)
-
-
-def _point(points: Sequence[OperatingPoint | None] | None, position: int) -> OperatingPoint | None:
-    return None if points is None else points[position]

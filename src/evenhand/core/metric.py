@@ -377,6 +377,20 @@ class Collected:
             return np.asarray(self.codes == cell).astype(np.int64)
         return np.asarray(dense_rows(self.mixture, [cell])[0][self.codes])
 
+    def basis_weights(self, cells: Array) -> Array:
+        """(cells, basis): how often the rows of each basis cell count in some cells."""
+        if self.mixture is None:
+            return np.asarray(cells[:, np.newaxis] == np.arange(self.basis)).astype(np.int64)
+        return np.asarray(dense_rows(self.mixture, cells))
+
+    def per_cell(self, values: Array) -> Array:
+        """(cells,): the sum over the rows of each cell of a value of each row, or how often it is true."""
+        if values.dtype == np.bool_:
+            sums = np.bincount(self.codes[values], minlength=self.basis)
+        else:
+            sums = np.bincount(self.codes, values, minlength=self.basis)
+        return sums if self.mixture is None else np.asarray(self.mixture @ sums)
+
     def _flat(self) -> Self:
         """The same state without a mixture; possible when no row is in two cells or counts twice."""
         if self.mixture is None:

@@ -80,9 +80,7 @@ class DisplayNames:
         full = f"{metric}: {output}"
         if any(re.fullmatch(pattern, full) for pattern in self.numbers):
             return False
-        if any(re.fullmatch(pattern, full) for pattern in self.shares):
-            return True
-        return _SHARES.fullmatch(output) is not None
+        return any(re.fullmatch(pattern, full) for pattern in self.shares) or _SHARES.fullmatch(output) is not None
 
 
 def level_name(key: str) -> str:

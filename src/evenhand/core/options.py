@@ -64,7 +64,10 @@ def parse(kind: type[O], given: Mapping[str, Any]) -> O:
         name = former.get(name, name)
         if name not in known:
             raise UnknownNameError("option", name, known)
-        values[name] = _convert(name, value, hints[name])
+        try:
+            values[name] = _converted(value, hints[name])
+        except (ValueError, TypeError, OverflowError):
+            raise OptionError(f"Option {name!r} can't be {value!r}: it takes {describe(hints[name])}.") from None
     return replace(kind(), **values)
 
 
@@ -117,13 +120,6 @@ _WORDS: Mapping[Any, str] = {
 }
 _PLURALS: Mapping[Any, str] = {int: "whole numbers", float: "numbers", str: "texts", Path: "paths"}
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-
-
-def _convert(name: str, value: Any, kind: Any) -> Any:
-    try:
-        return _converted(value, kind)
-    except (ValueError, TypeError, OverflowError):
-        raise OptionError(f"Option {name!r} can't be {value!r}: it takes {describe(kind)}.") from None
 
 
 def _converted(value: Any, kind: Any) -> Any:

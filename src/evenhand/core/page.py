@@ -85,7 +85,6 @@ class Lines:
     y_domain: tuple[float, float] | None = None
     steps: bool = False  # constant from each point to the next
     colours: tuple[str, ...] = ()
-    legend: str = "below"  # or "upper left", "lower right": inside the axes
     size: tuple[float, float] | None = None  # in pixels, for files
 
 

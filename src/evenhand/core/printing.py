@@ -43,5 +43,17 @@ def json_escaped(text: str) -> str:
     return re.sub("[^\n -~]", lambda char: char[0] if _is_harmless(char[0]) else json.dumps(char[0])[1:-1], text)
 
 
+def duration(seconds: float) -> str:
+    """A time in the units that matter.
+
+    >>> duration(3.2), duration(600), duration(5000), duration(90_000)
+    ('3 s', '10 min', '1 h 23 min', '25 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return " ".join([f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (minutes > 0))
+
+
 def _is_harmless(char: str) -> bool:
     return char.isprintable() or char in _JOINERS or unicodedata.category(char) == "Zs"

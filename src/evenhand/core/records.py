@@ -427,20 +427,28 @@ def _combine(
         wide = np.stack([np.asarray(key, dtype=np.int64) for key in keys], axis=1)
         table, inverse = np.unique(wide, axis=0, return_inverse=True)
         return inverse.reshape(-1), list(table.T)
-    code: Array = np.zeros(rows, dtype=np.int32 if span < 2**31 else np.int64)
-    for key, radix, offset in zip(keys, radices, offsets, strict=True):
-        code *= code.dtype.type(radix)
-        code += key.astype(code.dtype, copy=False)
-        if offset:
-            code += code.dtype.type(offset)
-    if span <= 4 * rows + 4096:
-        present = np.zeros(span, dtype=np.bool_)
-        present[code] = True
-        occurring: Array = np.flatnonzero(present).astype(code.dtype, copy=False)
+    dtype: type[np.signedinteger[Any]] = np.int32 if span < 2**31 else np.int64
+    code: Array = np.empty(rows, dtype=dtype)
+    present = np.zeros(span if span <= 4 * rows + 4096 else 0, dtype=np.bool_)
+    shift = 0
+    for radix, offset in zip(radices, offsets, strict=True):
+        shift = shift * radix + offset
+    for block in blocks(rows, _AT_ONCE):  # that stays in a core's cache until all keys are in
+        some: Array = keys[0][block].astype(dtype)
+        for key, radix in zip(keys[1:], radices[1:], strict=True):
+            some *= dtype(radix)
+            some += key[block]
+        some += dtype(shift)
+        code[block] = some
+        # Of few codes all are soon known, and a look is cheaper than writing.
+        if len(present) and (span > _AT_ONCE or not np.take(present, some, mode="clip").all()):
+            present[some] = True
+    if len(present):
+        occurring: Array = np.flatnonzero(present).astype(dtype, copy=False)
         index = code
         if len(occurring) < span:
-            position = np.empty(span, dtype=code.dtype)
-            position[occurring] = np.arange(len(occurring), dtype=code.dtype)
+            position = np.empty(span, dtype=dtype)
+            position[occurring] = np.arange(len(occurring), dtype=dtype)
             for block in blocks(rows, _AT_ONCE):  # in place, and without a look at whether each code is inside
                 code[block] = np.take(position, code[block], mode="clip")
     else:

@@ -223,12 +223,9 @@ class Results:
 
     def class_labels(self) -> Mapping[str, Sequence[str]]:
         """By column of class codes, such as `truth` and `answer`: the labels that the codes stand for."""
-        parameters = [fact.parameters for fact in self.metrics if "labels" in fact.parameters]
+        coded = [fact.parameters for fact in self.metrics if "labels" in fact.parameters]
         return {
-            str(one[column]): tuple(one["labels"])
-            for one in parameters
-            for column in ("truth", "answer")
-            if column in one
+            str(own[column]): tuple(own["labels"]) for own in coded for column in ("truth", "answer") if column in own
         }
 
     @property

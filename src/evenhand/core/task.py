@@ -49,6 +49,30 @@ class Sample:
     given: Mapping[str, Any] = field(default_factory=dict)  # boxes, prompts, poses: what the protocol gives away
 
 
+class LazySamples(Sequence[Sample]):
+    """Samples that are made from their numbers when they are looked at.
+
+    To be sent to another process, `make` is a function of a module, or a `partial` of one.
+
+    >>> samples = LazySamples(1_000_000, lambda number: Sample(f"{number}.jpg"))
+    >>> len(samples), samples[-1].id, [sample.id for sample in samples[2:4]]
+    (1000000, '999999.jpg', ['2.jpg', '3.jpg'])
+    """
+
+    def __init__(self, count: int, make: Callable[[int], Sample]) -> None:
+        self._numbers, self._make = range(count), make
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        numbers = self._numbers[index]
+        return [self._make(number) for number in numbers] if isinstance(index, slice) else self._make(numbers)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(self._make, self._numbers)
+
+
 @dataclass(frozen=True)
 class Dataset(Generic[T]):
     """Samples, and the truth that no model sees."""
@@ -166,24 +190,6 @@ class Unanswered:
     reason: str
 
 
-class Reader(Protocol):
-    """Turns images into vectors."""
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    def read(self, images: Sequence[Path]) -> Array: ...  # (images, features)
-
-
-class Comparer(Protocol):
-    """Turns pairs of images into numbers."""
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    def compare(self, images: Sequence[Path], others: Sequence[Path]) -> Array: ...  # (images,)
-
-
 def ignore(message: str) -> None:
     """Nobody listens."""
 
@@ -197,7 +203,8 @@ class Tools:
     """What a protocol works with: an engine, the instruments it asked for, a place for caches."""
 
     engine: Engine = field(default_factory=Serial)
-    instruments: Mapping[str, Any] = field(default_factory=dict)  # name → Reader or Comparer, built on first use
+    # Name → what has a `fingerprint`, and `read(images)` → (images, features) or `compare(images, others)` → (images,).
+    instruments: Mapping[str, Any] = field(default_factory=dict)
     cache: Path | None = None  # RUNS/.cache; None: keep nothing
     device: str = "cpu"
     warn: Callable[[str], None] = ignore

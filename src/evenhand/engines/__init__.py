@@ -16,8 +16,7 @@ import os
 
 from evenhand.core.engine import Engine, Serial
 from evenhand.core.errors import OptionError, UnknownNameError
-from evenhand.engines.processes import Processes
-from evenhand.engines.threads import Threads
+from evenhand.engines.local import Processes, Threads
 
 __all__ = ["Processes", "Serial", "Threads", "parse"]
 

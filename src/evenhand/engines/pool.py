@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from evenhand.core.engine import Done, Failed, In, Out
 
@@ -31,11 +31,12 @@ class WorkersHere:
         return self.workers
 
 
-class PoolWorker(Protocol):
+class PoolWorker:
     """Works on one part after the other, in a thread of its own here."""
 
     def work(self, number: int, part: Any) -> Done[Any] | Failed:
         """What became of a part; what it raises concerns every part, and is raised where outcomes are asked for."""
+        raise NotImplementedError
 
     def interrupt(self) -> None:
         """Called by another thread: nobody waits for the part any more."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
-from evenhand.files.inputs import Problem, opened
+from evenhand.files.inputs import FollowingHash, Problem, opened
 
 BASE_BYTES = 512 << 20  # what any archive may hold once it is inflated
 EXPANSION = 16  # bytes for each byte of the file beyond that
@@ -68,10 +68,15 @@ def read_npy(path: Path, problem: Problem = DataError, *, data: bytes | None = N
         return _array(stream.read(header.bytes), header)
 
 
-def open_npy(path: Path, problem: Problem = DataError) -> FileArray:
-    """The array of a `.npy` file, of which rows are read as they are asked for."""
+def open_npy(path: Path, problem: Problem = DataError, *, hashed: bool = False) -> FileArray:
+    """The array of a `.npy` file, of which rows are read as they are asked for, and hashed meanwhile where asked."""
     with _faults(path, ".npy file", problem), opened(path, problem) as stream:
-        return FileArray(Path(path), _fitting_header(stream), problem)
+        header = _fitting_header(stream)
+        hashing = FollowingHash(path, problem) if hashed else None
+        if hashing is not None:
+            stream.seek(0)
+            hashing.follow(0, memoryview(stream.read(header.offset)))
+        return FileArray(Path(path), header, problem, hashing)
 
 
 def _fitting_header(stream: BinaryIO) -> ArrayHeader:
@@ -93,6 +98,7 @@ class FileArray:
     path: Path
     header: ArrayHeader
     problem: Problem = DataError
+    hashing: FollowingHash | None = None  # of those who read the rows in order, and want to know what they read
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -118,7 +124,7 @@ class FileArray:
             return np.asarray(np.asarray(self)[rows])
         if isinstance(rows, slice):
             start, stop, step = rows.indices(len(self))
-            return self._read([(start, max(start, stop))]) if step == 1 else self[np.arange(start, stop, step)]
+            return self._block(start, max(start, stop)) if step == 1 else self[np.arange(start, stop, step)]
         index = np.atleast_1d(np.asarray(rows))
         order = np.argsort(index, kind="stable")
         inside = index[order]
@@ -134,6 +140,12 @@ class FileArray:
         place[order] = inside + offsets
         taken = self._read(ranges)[place]
         return np.asarray(taken[0] if np.ndim(rows) == 0 else taken)
+
+    def _block(self, start: int, stop: int) -> Array:
+        rows = self._read([(start, stop)])
+        if self.hashing is not None and rows.size:
+            self.hashing.follow(self.header.offset + start * rows[0].nbytes, rows.reshape(-1).view(np.uint8).data)
+        return rows
 
     def _read(self, ranges: Sequence[tuple[int, int]]) -> Array:
         """The rows of some ranges, one after the other."""

@@ -41,9 +41,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
 from evenhand.core.errors import DataError, InputError
+from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import Problem, decode
@@ -66,8 +66,10 @@ class CellKind(Enum):
     NUMBER = "number"  # finite
     INTEGER = "whole number"  # of 64 bits
 
-
-_POLARS = {CellKind.TEXT: pl.String, CellKind.CELL: pl.String, CellKind.NUMBER: pl.Float64, CellKind.INTEGER: pl.Int64}
+    @property
+    def dtype(self) -> type[pl.DataType]:
+        """Its type in a frame."""
+        return {CellKind.NUMBER: pl.Float64, CellKind.INTEGER: pl.Int64}.get(self, pl.String)
 
 
 class Issue(NamedTuple):
@@ -241,16 +243,12 @@ def shown_names(names: Iterable[str]) -> str:
 
 def raise_first(issues: Sequence[Issue], path: Path, problem: Problem) -> None:
     """Raise `problem` for the first issue, with the number of the others."""
-    if issues:
-        raise first_of(issues, path, problem)
-
-
-def first_of(issues: Sequence[Issue], path: Path, problem: Problem) -> InputError:
-    """The first issue as an error that also says how many more there are."""
+    if not issues:
+        return
     others = len(issues) - 1
     count = f"{others} more" if others < MOST_ISSUES else f"{others} or more others"
     more = f" ({count}; `evenhand check` lists them all.)" if others else ""
-    return problem(f"{path}, line {issues[0].line}: {issues[0].message}.{more}")
+    raise problem(f"{path}, line {issues[0].line}: {issues[0].message}.{more}")
 
 
 def parse(body: bytes, header: Header, wanted: Mapping[str, CellKind], first_line: int) -> RowBlock:
@@ -295,7 +293,9 @@ class BlockReader:
                 if not cut:
                     rest.append(fetched)
                     held += len(fetched)
-                    self._check_length(held, line)
+                    most = LONGEST_HEADER if line == 1 else LONGEST_LINE
+                    if held > most:
+                        raise _too_long(self.path, line, most, self._problem)
                     continue
                 if line == 1:
                     begun = fetched.find(b"\n") + 1
@@ -321,11 +321,6 @@ class BlockReader:
     def _header(self, line: bytes) -> Header:
         return header_of(line, self.path, self._problem, separator=self._separator)
 
-    def _check_length(self, held: int, line: int) -> None:
-        most = LONGEST_HEADER if line == 1 else LONGEST_LINE
-        if held > most:
-            raise _too_long(self.path, line, most, self._problem)
-
 
 def _unix_lines(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
@@ -334,7 +329,7 @@ def _unix_lines(data: bytes) -> bytes:
 def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> pl.DataFrame | None:
     """The wanted columns, or None when anything in the block is not as it should be."""
     if not body or body.isspace():
-        return pl.DataFrame({name: pl.Series([], dtype=_POLARS[kind]) for name, kind in chosen.items()})
+        return pl.DataFrame({name: pl.Series([], dtype=kind.dtype) for name, kind in chosen.items()})
     body = body.rstrip(b"\n") + b"\n" if body.endswith(b"\n\n") else body
     labels, quoted = header.labels, b'"' in body
     lines = body.count(b"\n") + (not body.endswith(b"\n"))
@@ -352,7 +347,7 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> p
             io.BytesIO(body),
             has_header=False,
             separator=header.separator,
-            schema={label: _POLARS[chosen[label]] if label in chosen else pl.String for label in labels},
+            schema={label: chosen[label].dtype if label in chosen else pl.String for label in labels},
             columns=None if len(needed) == len(labels) else [n for n, label in enumerate(labels) if label in needed],
             quote_char='"' if quoted else None,
         )
@@ -428,7 +423,7 @@ def _frame_of(
         series = _usual(texts, kind, is_utf8)
         if series is None:
             values = [_value(text, kind) for text in texts]
-            series = pl.Series([value for value, _ in values], dtype=_POLARS[kind])
+            series = pl.Series([value for value, _ in values], dtype=kind.dtype)
             for at, (_, message) in enumerate(values):
                 if message:
                     right[at] = False
@@ -446,7 +441,7 @@ def _usual(texts: Sequence[str], kind: CellKind, is_utf8: bool) -> pl.Series | N
             if is_utf8 and (kind is CellKind.CELL or all(map(str.strip, texts)))
             else None
         )
-    values = pl.Series(texts, dtype=pl.String).str.strip_chars().cast(_POLARS[kind], strict=False)
+    values = pl.Series(texts, dtype=pl.String).str.strip_chars().cast(kind.dtype, strict=False)
     return values if values.is_finite().all() and not values.has_nulls() else None
 
 

@@ -14,6 +14,7 @@ import re
 import stat
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,40 @@ class HashingFile(io.RawIOBase):
             self._digest.update(block)
             self._size += len(block)
         return InputFact(str(self._path), self._size, self._digest.hexdigest())
+
+
+class FollowingHash:
+    """The hash of a file that somebody else reads in order: what was read is handed over, and hashed on a thread.
+
+    What was not handed over in order is read for `fact`, so that it is always the hash of the whole file.
+    """
+
+    def __init__(self, path: Path, problem: Problem = DataError) -> None:
+        self._path, self._problem = Path(path), problem
+        self._digest, self._done = hashlib.sha256(), 0
+        self._thread = ThreadPoolExecutor(1)
+        self._pending: Future[None] | None = None
+
+    def follow(self, start: int, data: memoryview) -> None:
+        """Hash bytes of the file from `start` on, which nobody changes until they are hashed; earlier ones wait."""
+        if start <= self._done < start + len(data):
+            if self._pending is not None:
+                self._pending.result()  # so that at most two blocks are held
+            self._pending = self._thread.submit(self._digest.update, data[self._done - start :])
+            self._done = start + len(data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FollowingHash, (self._path, self._problem)  # in another process it begins anew
+
+    def fact(self) -> InputFact:
+        """What the file is; the rest of it is read."""
+        self._thread.shutdown()
+        with opened(self._path, self._problem) as file:
+            file.seek(self._done)
+            while block := file.read(_BLOCK):
+                self._digest.update(block)
+                self._done += len(block)
+        return InputFact(str(self._path), self._done, self._digest.hexdigest())
 
 
 @contextmanager

@@ -186,7 +186,12 @@ def _load(stream: BinaryIO, budget: ReadingBudget, *, modules: bool) -> Any:
         machine.run(stream)  # the machine that wrote it
         machine.storages = {}
         value = machine.run(stream)
-        _read_storages(stream, machine, budget)
+        for key in _Resolver(budget).resolve(machine.run(stream)):  # then for each storage its count and its numbers
+            storage = machine.storages[str(key)]
+            count = int.from_bytes(stream.read(8), "little", signed=True)
+            if count != storage.count:
+                raise ValueError(f"a storage of {count} numbers where {storage.count} were announced")
+            storage.fill(stream, budget)
     return _Resolver(budget).resolve(value)
 
 
@@ -207,16 +212,6 @@ def _from_archive(stream: BinaryIO, budget: ReadingBudget, *, modules: bool) -> 
             with archive.open(f"{root}data/{key}") as member:
                 storage.fill(member, budget)
         return _Resolver(budget).resolve(value)
-
-
-def _read_storages(stream: BinaryIO, machine: _Machine, budget: ReadingBudget) -> None:
-    """The storages of a torch file before 1.6: a list of keys, then for each its count and its numbers."""
-    for key in _Resolver(budget).resolve(machine.run(stream)):
-        storage = (machine.storages or {})[str(key)]
-        count = int.from_bytes(stream.read(8), "little", signed=True)
-        if count != storage.count:
-            raise ValueError(f"a storage of {count} numbers where {storage.count} were announced")
-        storage.fill(stream, budget)
 
 
 _OPCODES = {opcode.code: opcode for opcode in pickletools.opcodes}

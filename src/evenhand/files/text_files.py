@@ -27,11 +27,6 @@ _ALWAYS_EXPANDED = 40 << 20  # bytes that any file may expand to
 _CELLS_PER_BYTE = 2  # of the compressed file, beyond MOST_CELLS
 
 
-def most_expanded(stored: int) -> int:
-    """How many bytes a compressed file of a size may expand to."""
-    return max(_ALWAYS_EXPANDED, MOST_EXPANSION * stored)
-
-
 class ByteStream(Protocol):
     """What fills a buffer."""
 
@@ -87,7 +82,7 @@ class TextFile:
 
     def _check_expansion(self, fetched: bytearray) -> None:
         self._expanded += len(fetched)
-        if self._expanded > most_expanded(self.stored):
+        if self._expanded > max(_ALWAYS_EXPANDED, MOST_EXPANSION * self.stored):
             raise self.problem(
                 f"{self.path} expands to more than {MOST_EXPANSION} times its size ({self.stored} bytes). "
                 "Expand it yourself if it is meant to."

@@ -82,16 +82,6 @@ def overlap(first: Array, second: Array) -> Array:
     return np.asarray(np.divide(shared, union, out=np.zeros_like(shared), where=union > 0))
 
 
-def overlap_matrix(first: Array, second: Array) -> Array:
-    """(first, second): the overlap of every first box with every second one.
-
-    >>> boxes = np.array([[0.0, 0.0, 2.0, 2.0], [5.0, 5.0, 6.0, 6.0]])
-    >>> overlap_matrix(boxes, boxes).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    return overlap(np.asarray(first)[:, np.newaxis, :], np.asarray(second)[np.newaxis, :, :])
-
-
 def overlaps_by_image(
     first: Array, first_offsets: Array, second: Array, second_offsets: Array, *, at_least: float = 0.0
 ) -> Overlaps:

@@ -286,16 +286,6 @@ def overlap_matrix(first: Sequence[Runs], second: Sequence[Runs]) -> NDArray[np.
     return np.nan_to_num(np.asarray(overlaps, dtype=np.float64), nan=0.0)
 
 
-def mask_overlap(first: Mask, second: Mask) -> float:
-    """Pixels in both masks over pixels in either; 0 where both are empty.
-
-    >>> mask_overlap(np.array([[True, True]]), np.array([[True, False]]))
-    0.5
-    """
-    union = int(np.count_nonzero(first | second))
-    return int(np.count_nonzero(first & second)) / union if union else 0.0
-
-
 def mask_f1(predicted: Mask, truth: Mask) -> float | None:
     """2·TP / (2·TP + FP + FN) over pixels; None when both masks are empty.
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.optional import cv2
-from evenhand.instruments.architectures import NO_PATHS, WeightPaths
+from evenhand.files.native import without_native_messages
+from evenhand.instruments.architectures import NetworkOptions, find_weights
 from evenhand.instruments.pictures import Pixels
-from evenhand.instruments.weights import locate
 
 COCO_POINTS = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 """Which of the 33 points are COCO's nose, eyes, ears, shoulders, elbows, wrists, hips, knees and ankles."""
@@ -44,8 +44,8 @@ class Pose:
 class PersonMask:
     """Shares of person in each pixel, for pictures with people in the foreground."""
 
-    def __init__(self, *, paths: WeightPaths = NO_PATHS, folder: Path | None = None) -> None:
-        located = locate("person-mask", given=paths.get("person-mask"), folder=folder)
+    def __init__(self, **where: Unpack[NetworkOptions]) -> None:
+        located = find_weights("person-mask", **where)
         self._network = _LiteModel(located.path)
         self.fingerprint = f"person-mask|{located.fingerprint}"
 
@@ -61,10 +61,8 @@ class PersonMask:
 class PoseReader:
     """The pose of the surest person of a picture."""
 
-    def __init__(self, *, least_score: float = 0.5, paths: WeightPaths = NO_PATHS, folder: Path | None = None) -> None:
-        detection, landmarks = (
-            locate(name, given=paths.get(name), folder=folder) for name in ("pose-detection", "pose-landmarks")
-        )
+    def __init__(self, *, least_score: float = 0.5, **where: Unpack[NetworkOptions]) -> None:
+        detection, landmarks = (find_weights(name, **where) for name in ("pose-detection", "pose-landmarks"))
         self._detection, self._landmarks = _LiteModel(detection.path), _LiteModel(landmarks.path)
         self._anchors = _anchors()
         self.least_score = least_score
@@ -120,8 +118,9 @@ class _LiteModel:
             lite = importlib.import_module("ai_edge_litert.interpreter")
         except ImportError as error:
             raise MissingExtraError(f"{path.name} needs ai-edge-litert", "models") from error
-        self._model: Any = lite.Interpreter(model_path=str(path), num_threads=1)
-        self._model.allocate_tensors()
+        with without_native_messages():  # which delegate it chose
+            self._model: Any = lite.Interpreter(model_path=str(path), num_threads=1)
+            self._model.allocate_tensors()
 
     def run(self, batch: NDArray[np.floating]) -> list[NDArray[np.float32]]:
         """All outputs for one input, in the file's order."""

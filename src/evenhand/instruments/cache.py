@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError
 from evenhand.files.arrays import FileArray, open_npy
-from evenhand.files.writing import remove, write_file
+from evenhand.files.writing import open_file, write_file
 
 Vector = NDArray[np.floating]
 
@@ -75,16 +75,11 @@ class ReadingCache:
         about = self.place / "about.json"
         if not about.exists():
             write_file(about, json.dumps({"fingerprint": self.fingerprint}, indent=2), flush=False)
-        write_file(self.place / f"{name}.values.npy", _npy(values), flush=False)
-        write_file(self.place / f"{name}.keys.npy", _npy(keys), flush=False)
+        for kind, array in (("values", values), ("keys", keys)):
+            with open_file(self.place / f"{name}.{kind}.npy", "wb", flush=False) as file:
+                np.save(file, array, allow_pickle=False)
         self._waiting = {}
         self._open(self.place / f"{name}.keys.npy")
-
-    def forget(self) -> None:
-        """Delete every reading of this instrument."""
-        if self.place is not None:
-            remove(self.place, below=self.place.parent)
-        self._rows, self._waiting = {}, {}
 
     def _open(self, keys: Path) -> None:
         """Make a shard's readings findable; a damaged shard is passed over, and its pictures are read again."""
@@ -95,11 +90,3 @@ class ReadingCache:
             return
         if values.ndim == 2 and len(values) == len(names):
             self._rows.update({str(name): (values, row) for row, name in enumerate(names)})
-
-
-def _npy(array: NDArray[np.generic]) -> bytes:
-    import io
-
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()

@@ -71,7 +71,7 @@ def facenet_graph(path: Path) -> dict[str, Tensor]:
     with torch.device("meta"):  # names alone are needed
         keys = list(InceptionResnetV1().state_dict())
     arrays = frozen_graph_arrays(path)
-    root = "InceptionResnetV1"
+    root, eps = "InceptionResnetV1", np.float32(0.001)
     tensors: Arrays = {}
     try:
         for key in keys:
@@ -79,7 +79,7 @@ def facenet_graph(path: Path) -> dict[str, Tensor]:
                 scope = _facenet_scope(key.removesuffix(".conv.weight"), arrays)
                 tensors[key] = arrays[f"{scope}/weights"].transpose(3, 2, 0, 1)
                 offset = arrays[f"{scope}/Conv2D_bn_offset"]
-                _identity_norm(tensors, key.removesuffix("conv.weight") + "bn", offset)
+                _add_norm(tensors, key, offset, np.zeros_like(offset), np.full_like(offset, np.float32(1) - eps))
             elif key.endswith("conv2d.weight"):
                 scope = f"{root}/{_facenet_block(key.removesuffix('.conv2d.weight'))}/Conv2d_1x1"
                 tensors[key] = arrays[f"{scope}/weights"].transpose(3, 2, 0, 1)
@@ -116,12 +116,8 @@ def fid_network(path: Path) -> dict[str, Tensor]:
         raise WeightsError(f"{path}: has {len(theirs)} convolutions; the FID network has {len(ours)}.")
     tensors: Arrays = {"fc.weight": np.zeros((1008, 2048), np.float32), "fc.bias": np.zeros(1008, np.float32)}
     for key, source in zip(ours, theirs, strict=True):
-        norm = key.removesuffix("conv.weight") + "bn"
         tensors[key] = arrays[f"{source}.weight"]
-        tensors[f"{norm}.weight"] = np.ones_like(arrays[f"{source}.beta"])
-        tensors[f"{norm}.bias"] = arrays[f"{source}.beta"]
-        tensors[f"{norm}.running_mean"] = arrays[f"{source}.mean"]
-        tensors[f"{norm}.running_var"] = arrays[f"{source}.var"]
+        _add_norm(tensors, key, *(arrays[f"{source}.{part}"] for part in ("beta", "mean", "var")))
     return _as_tensors(tensors)
 
 
@@ -149,12 +145,11 @@ def _facenet_scope(module: str, arrays: Arrays) -> str:
     return found[int(place or 0)]
 
 
-def _identity_norm(tensors: Arrays, norm: str, offset: NDArray[Any]) -> None:
-    eps = np.float32(0.001)
-    tensors[f"{norm}.weight"] = np.ones_like(offset)
-    tensors[f"{norm}.bias"] = offset
-    tensors[f"{norm}.running_mean"] = np.zeros_like(offset)
-    tensors[f"{norm}.running_var"] = np.full_like(offset, np.float32(1) - eps)
+def _add_norm(tensors: Arrays, key: str, bias: NDArray[Any], mean: NDArray[Any], variance: NDArray[Any]) -> None:
+    """The norm behind a convolution, with weight 1."""
+    norm = key.removesuffix("conv.weight") + "bn"
+    parts = {"weight": np.ones_like(bias), "bias": bias, "running_mean": mean, "running_var": variance}
+    tensors.update({f"{norm}.{part}": array for part, array in parts.items()})
 
 
 def _as_tensors(arrays: Arrays) -> dict[str, Tensor]:

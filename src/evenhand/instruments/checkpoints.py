@@ -8,7 +8,6 @@ looked through; a file that was made for another network is refused with the nam
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,17 +107,6 @@ def load_into(
     network.requires_grad_(requires_grad=False)
 
 
-def filled_tensors(shapes: Mapping[str, tuple[int, ...]], gain: float) -> dict[str, Tensor]:
-    """Reproducible weights for networks whose own can't be distributed: each name seeds its own values.
-
-    A name's CRC-32 seeds NumPy's legacy generator. Counters are 0; running means 0.1 z; running variances 0.5 + u;
-    arrays of two or more dimensions z √(gain / inputs); other weights 1 + 0.1 z; everything else 0.1 z.
-    """
-    import torch
-
-    return {key: torch.from_numpy(_filled(key, shape, gain)) for key, shape in shapes.items()}
-
-
 def shapes_of(network: nn.Module) -> dict[str, tuple[int, ...]]:
     """Names and shapes of all that a network's checkpoint holds."""
     return {key: tuple(value.shape) for key, value in network.state_dict().items()}
@@ -150,23 +138,6 @@ def read_darknet(path: Path, network: nn.Module) -> dict[str, Tensor]:
         )
     parts = zip(order, np.split(values, ends[:-1]), strict=True)
     return {key: torch.from_numpy(part.copy()).reshape(shapes[key]) for key, part in parts}
-
-
-def _filled(key: str, shape: tuple[int, ...], gain: float) -> np.ndarray[Any, Any]:
-    source = np.random.RandomState(zlib.crc32(key.encode()))  # the legacy generator is the rule
-    if key.endswith("num_batches_tracked"):
-        return np.zeros(shape, np.int64)
-    if key.endswith("running_mean"):
-        values = 0.1 * source.standard_normal(shape)
-    elif key.endswith("running_var"):
-        values = 0.5 + source.random_sample(shape)
-    elif len(shape) >= 2:
-        values = source.standard_normal(shape) * np.sqrt(gain / np.prod(shape[1:]))
-    elif len(shape) == 1 and key.endswith(".weight"):
-        values = 1 + 0.1 * source.standard_normal(shape)
-    else:
-        values = 0.1 * source.standard_normal(shape)
-    return np.asarray(values).astype(np.float32)
 
 
 def _state_dictionary(content: Any, path: Path) -> dict[str, Array]:

@@ -8,7 +8,6 @@ rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -18,10 +17,9 @@ from numpy.typing import NDArray
 from evenhand.core.errors import OptionError
 from evenhand.instruments import pixels
 from evenhand.instruments.architectures import NetworkOptions, ReadyNetwork, build_network
-from evenhand.instruments.cache import ReadingCache
 from evenhand.instruments.pictures import FHIBE, HIS_EVALUATORS, Loading, PixelResampling, Pixels, resize
-from evenhand.instruments.pixels import MultiScaleSetting, PsnrSetting, SsimSetting, check_pair
-from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
+from evenhand.instruments.pixels import check_pair
+from evenhand.instruments.readings import FileInstrument, Instrument, Pictures, Readings, Vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,17 +27,8 @@ if TYPE_CHECKING:
 _LEAST_SIDE = 32  # of a picture that still has pixels at LPIPS' last depth
 
 
-@dataclass(frozen=True)
-class PictureComparer:
-    """A comparer over files; keeps its numbers below `cache` when one is named."""
-
-    instrument: Instrument
-    cache: Path | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """Name, weights and preparation: part of every result."""
-        return self.instrument.fingerprint
+class PictureComparer(FileInstrument):
+    """A comparer over files."""
 
     def compare(self, images: Sequence[Path], others: Sequence[Path]) -> NDArray[np.float64]:
         """One number per pair; an error that counts and names the pairs when some can't be compared."""
@@ -49,12 +38,7 @@ class PictureComparer:
         """What could be measured, and the reasons for the rest."""
         if len(images) != len(others):
             raise OptionError(f"{len(images)} pictures against {len(others)}: comparing needs as many on both sides.")
-        jobs = list(zip(map(Path, images), map(Path, others), strict=True))
-        store = ReadingCache(self.cache, self.fingerprint)
-        try:
-            return measure(self.instrument, jobs, store)
-        finally:
-            store.flush()
+        return self.measured(list(zip(map(Path, images), map(Path, others), strict=True)))
 
 
 def ssim_comparer(
@@ -84,13 +68,12 @@ def lpips_comparer(
     loading: Loading | None = None,
     cache: Path | None = None,
     batch: int = 16,
-    ready: ReadyNetwork | None = None,
     **where: Unpack[NetworkOptions],
 ) -> PictureComparer:
     """LPIPS 0.1 on `alex` (synthesis) or `vgg` (FHIBE, and PIQ's default); loads as that publication does."""
     if backbone not in ("alex", "vgg"):
         raise OptionError(f"There is no LPIPS on {backbone!r}. Use alex or vgg.")
-    network = ready or build_network(f"lpips-{backbone}", **where)
+    network = build_network(f"lpips-{backbone}", **where)
     load = loading or (FHIBE if backbone == "vgg" else HIS_EVALUATORS)
     name = f"lpips-{backbone}|{network.fingerprint}|{load.fingerprint}"
     return PictureComparer(Instrument(name, load, 1, together=_pairwise(network, signed), batch=batch), cache)
@@ -101,11 +84,10 @@ def dists_comparer(
     loading: Loading = HIS_EVALUATORS,
     cache: Path | None = None,
     batch: int = 8,
-    ready: ReadyNetwork | None = None,
     **where: Unpack[NetworkOptions],
 ) -> PictureComparer:
     """DISTS on VGG-16; pictures whose shorter side is over 256 pixels are shrunk to that first, as its authors do."""
-    network = ready or build_network("dists", **where)
+    network = build_network("dists", **where)
     name = f"dists|{network.fingerprint}|{loading.fingerprint}|at-most-256"
     together = _pairwise(network, lambda batch: batch, _shorter_to_256)
     return PictureComparer(Instrument(name, loading, 1, together=together, batch=batch), cache)
@@ -119,20 +101,17 @@ def _pairwise(
     """How a network compares the pairs of a batch: those of one size together."""
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
-        import torch
-
         by_size: dict[tuple[int, ...], list[int]] = {}
         for number, (picture, reference) in enumerate(jobs):
             check_pair(picture.pixels, reference.pixels, _LEAST_SIDE)
             by_size.setdefault(picture.pixels.shape, []).append(number)
         distances = np.empty((len(jobs), 1), np.float32)
-        with torch.inference_mode():
-            for numbers in by_size.values():
-                first, second = (
-                    prepare(unit_batch([resized(jobs[number][side].pixels) for number in numbers], ready.device))
-                    for side in (0, 1)
-                )
-                distances[numbers, 0] = ready.network(first, second).cpu().numpy()
+        for numbers in by_size.values():
+            sides = (
+                prepare(unit_batch([resized(jobs[number][side].pixels) for number in numbers], ready.device))
+                for side in (0, 1)
+            )
+            distances[numbers, 0] = ready.run(*sides)
         return distances
 
     return together
@@ -162,15 +141,9 @@ def signed(batch: Tensor) -> Tensor:
 
 def _pixel_comparer(kind: str, name: str, loading: Loading, cache: Path | None) -> PictureComparer:
     setting = pixels.setting_named(kind, name)
+    known: dict[str, Callable[..., float]] = {"ssim": pixels.ssim, "ms_ssim": pixels.ms_ssim, "psnr": pixels.psnr}
 
     def alone(pair: Pictures) -> list[float]:
-        first, second = pair[0].pixels, pair[1].pixels
-        match setting:
-            case SsimSetting():
-                return [pixels.ssim(first, second, setting)]
-            case MultiScaleSetting():
-                return [pixels.ms_ssim(first, second, setting)]
-            case PsnrSetting():
-                return [pixels.psnr(first, second, setting)]
+        return [known[kind](pair[0].pixels, pair[1].pixels, setting)]
 
     return PictureComparer(Instrument(f"{kind}:{name}|{loading.fingerprint}", loading, 1, alone=alone), cache)

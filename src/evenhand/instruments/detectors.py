@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
 from evenhand.core.errors import MissingExtraError, UnknownNameError
 from evenhand.core.optional import cv2
-from evenhand.instruments.architectures import NO_PATHS, WeightPaths, build_network
+from evenhand.instruments.architectures import NetworkOptions, build_network, find_weights
 from evenhand.instruments.faces import Face, blue_green_red
 from evenhand.instruments.pictures import Pixels
-from evenhand.instruments.weights import locate
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,7 @@ class FaceDetector:
     """Finds faces in eight-bit RGB pixels, the surest first."""
 
     fingerprint: str
-    find: Callable[[Pixels], tuple[Face, ...]]
-
-    def faces(self, pixels: Pixels) -> tuple[Face, ...]:
-        """All faces of a picture, the surest first; none is an empty tuple."""
-        return self.find(pixels)
+    faces: Callable[[Pixels], tuple[Face, ...]]  # none is an empty tuple
 
 
 def mtcnn_detector(
@@ -38,12 +33,10 @@ def mtcnn_detector(
     least_face: int = 20,
     thresholds: tuple[float, float, float] = (0.6, 0.7, 0.7),
     factor: float = 0.709,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
+    **where: Unpack[NetworkOptions],
 ) -> FaceDetector:
     """MTCNN with facenet-pytorch's cascade. The watchlist challenge uses `least_face=40`, `thresholds=(0.2,) * 3`."""
-    ready = build_network("mtcnn", paths=paths, folder=folder, device=device)
+    ready = build_network("mtcnn", **where)
     from evenhand.instruments.networks.mtcnn import CascadeSettings, Mtcnn
 
     network = ready.network
@@ -54,12 +47,9 @@ def mtcnn_detector(
     return FaceDetector(name, lambda pixels: network.faces(pixels, settings))
 
 
-def yunet_detector(
-    *, least_score: float = 0.6, overlap: float = 0.3, paths: WeightPaths = NO_PATHS, folder: Path | None = None
-) -> FaceDetector:
+def yunet_detector(*, least_score: float = 0.6, overlap: float = 0.3, **where: Unpack[NetworkOptions]) -> FaceDetector:
     """YuNet (OpenCV Zoo, 2023-03) as OpenCV runs it."""
-    located = locate("yunet", given=paths.get("yunet"), folder=folder)
-
+    located = find_weights("yunet", **where)
     with quiet_opencv():
         network = cv2.FaceDetectorYN.create(str(located.path), "", (320, 320), least_score, overlap, 5000)
 
@@ -97,14 +87,12 @@ def dlib_detector(*, enlarge: int = 0) -> FaceDetector:
     return FaceDetector(f"dlib-hog|{dlib.__version__}|enlarge {enlarge}", find)
 
 
-def face_detector(
-    name: str, *, paths: WeightPaths = NO_PATHS, folder: Path | None = None, device: str = "cpu"
-) -> FaceDetector:
+def face_detector(name: str, **where: Unpack[NetworkOptions]) -> FaceDetector:
     """The face detector of that name in its published setting: `mtcnn`, `yunet` or `dlib`."""
     if name == "mtcnn":
-        return mtcnn_detector(paths=paths, folder=folder, device=device)
+        return mtcnn_detector(**where)
     if name == "yunet":
-        return yunet_detector(paths=paths, folder=folder)
+        return yunet_detector(**where)
     if name == "dlib":
         return dlib_detector()
     raise UnknownNameError("face detector", name, ("mtcnn", "yunet", "dlib"))

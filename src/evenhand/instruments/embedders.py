@@ -9,24 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError, MissingExtraError, UnknownNameError
 from evenhand.core.optional import cv2
-from evenhand.instruments.architectures import NO_PATHS, NetworkOptions, ReadyNetwork, WeightPaths, build_network
+from evenhand.instruments.architectures import NetworkOptions, ReadyNetwork, build_network, find_weights
 from evenhand.instruments.comparers import PictureComparer, unit_batch
 from evenhand.instruments.detectors import FaceDetector, mtcnn_detector, quiet_opencv
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.faces import Face, align, blue_green_red, crop, standardised
 from evenhand.instruments.pictures import AS_IT_IS, Picture, Pixels
 from evenhand.instruments.readings import Instrument, Pictures, Vectors
-from evenhand.instruments.weights import locate
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from evenhand.instruments.weights import Located
 
 Embeddings = NDArray[np.float32]  # (faces, dimensions)
 
@@ -51,25 +48,17 @@ class FaceEmbedder:
         return np.concatenate(parts) if parts else np.zeros((0, self.dimensions), np.float32)
 
 
-def face_embedder(
-    name: str,
-    *,
-    paths: WeightPaths = NO_PATHS,
-    folder: Path | None = None,
-    device: str = "cpu",
-    ready: ReadyNetwork | None = None,
-) -> FaceEmbedder:
+def face_embedder(name: str, **where: Unpack[NetworkOptions]) -> FaceEmbedder:
     """The embedder of that name: `arcface`, `magface`, `curricularface`, `sface`, `vggface2` or `dlib`.
 
     `magface-18`, `-34` and `-50` are MagFace's smaller networks, from a checkpoint of the user.
     """
     if name in ("arcface", "magface", "magface-18", "magface-34", "magface-50", "curricularface", "vggface2"):
-        network = ready or build_network(name, paths=paths, folder=folder, device=device)
-        return _torch_embedder(name, network)
+        return _torch_embedder(name, build_network(name, **where))
     if name == "sface":
-        return _sface(paths, folder)
+        return _sface(find_weights("sface", **where))
     if name == "dlib":
-        return _dlib(paths, folder)
+        return _dlib(**where)
     raise UnknownNameError("face embedder", name, ("arcface", "magface", "curricularface", "sface", "vggface2", "dlib"))
 
 
@@ -108,10 +97,6 @@ def _aligned(pixels: Pixels, face: Face) -> Pixels:
     return align(pixels, face.landmarks)
 
 
-def _boxed(pixels: Pixels, face: Face) -> Pixels:
-    return crop(pixels, face)
-
-
 def _torch_embedder(name: str, ready: ReadyNetwork) -> FaceEmbedder:
     def run(crops: Sequence[Pixels]) -> Embeddings:
         import torch
@@ -122,17 +107,14 @@ def _torch_embedder(name: str, ready: ReadyNetwork) -> FaceEmbedder:
             batch = (unit_batch(crops, ready.device) - 0.5) / 0.5
         else:
             batch = torch.from_numpy(standardised(crops)).to(ready.device)
-        with torch.inference_mode():
-            vectors: Tensor = ready.network(batch)
-        return vectors.cpu().numpy()
+        return ready.run(batch)
 
     how = "box-160" if name == "vggface2" else "aligned-112"
-    return FaceEmbedder(f"{name}|{ready.fingerprint}|{how}", 512, _boxed if name == "vggface2" else _aligned, run)
+    return FaceEmbedder(f"{name}|{ready.fingerprint}|{how}", 512, crop if name == "vggface2" else _aligned, run)
 
 
-def _sface(paths: WeightPaths, folder: Path | None) -> FaceEmbedder:
+def _sface(located: Located) -> FaceEmbedder:
     """SFace (OpenCV Zoo, 2021-12) as OpenCV runs it: aligned faces, 128 numbers."""
-    located = locate("sface", given=paths.get("sface"), folder=folder)
     with quiet_opencv():
         network = cv2.FaceRecognizerSF.create(str(located.path), "")
 
@@ -144,14 +126,13 @@ def _sface(paths: WeightPaths, folder: Path | None) -> FaceEmbedder:
     return FaceEmbedder(f"sface|{located.fingerprint}|aligned-112", 128, _aligned, run)
 
 
-def _dlib(paths: WeightPaths, folder: Path | None) -> FaceEmbedder:
+def _dlib(**where: Unpack[NetworkOptions]) -> FaceEmbedder:
     """dlib's 128 numbers of a face box, cut by its own five-point chip at 150 × 150."""
     try:
         import dlib
     except ImportError as error:
         raise MissingExtraError("The dlib embedding needs dlib", "models") from error
-    marks = locate("dlib-landmarks", given=paths.get("dlib-landmarks"), folder=folder)
-    weights = locate("dlib-embedding", given=paths.get("dlib-embedding"), folder=folder)
+    marks, weights = (find_weights(f"dlib-{part}", **where) for part in ("landmarks", "embedding"))
     landmarks, network = dlib.shape_predictor(str(marks.path)), dlib.face_recognition_model_v1(str(weights.path))
 
     def cut(pixels: Pixels, face: Face) -> Pixels:

@@ -11,6 +11,7 @@ import io
 import struct
 import threading
 from collections import OrderedDict
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -75,7 +76,7 @@ def is_film(path: Path) -> bool:
 
 def open_film(path: Path) -> Film:
     """Count the frames of a film, with their times; raises `PictureError` when none can be read."""
-    with _Capture(path) as capture:
+    with closing(_Capture(path)) as capture:
         times = []
         while capture.grab():
             times.append(capture.seconds())
@@ -123,14 +124,8 @@ class _Capture:
             raise PictureError(str(path), "there is no such film.")
         self._cv2, self._film = cv2, cv2.VideoCapture(str(path))
         if reason := too_many_pixels(self.size):
-            self.release()
+            self.close()
             raise PictureError(str(path), reason)
-
-    def __enter__(self) -> _Capture:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
 
     @property
     def size(self) -> tuple[int, int]:
@@ -159,7 +154,7 @@ class _Capture:
         there, frame = self._film.retrieve()
         return np.asarray(self._cv2.cvtColor(frame, self._cv2.COLOR_BGR2RGB), np.uint8) if there else None
 
-    def release(self) -> None:
+    def close(self) -> None:
         self._film.release()
 
 
@@ -184,18 +179,18 @@ class _OpenFilms:
         capture, following = self._films.pop(path, (None, 0))
         if capture is None or number < following:
             if capture is not None:
-                capture.release()
+                capture.close()
             capture, following = _Capture(path), 0
         while following <= number:
             pixels = capture.pixels() if capture.grab() else None
             if pixels is None:
-                capture.release()
+                capture.close()
                 raise PictureError(f"{path}/{number:0{_DIGITS}d}", "this frame of the film can't be read.")
             self._keep((path, following), pixels)
             following += 1
         self._films[path] = capture, following
         while len(self._films) > 4:
-            self._films.popitem(last=False)[1][0].release()
+            self._films.popitem(last=False)[1][0].close()
 
     def _keep(self, key: tuple[Path, int], pixels: NDArray[np.uint8]) -> None:
         self._frames[key] = pixels

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,39 +17,30 @@ from evenhand.instruments.errors import WeightsError
 
 Arrays = dict[str, NDArray[Any]]
 _REPEATED = 1 << 26  # numbers of an array for which one stands
+_DAMAGED = (IndexError, StopIteration, KeyError, ValueError, TypeError, OverflowError)
 
 
 def frozen_graph_arrays(path: Path) -> Arrays:
-    """The constants of a TensorFlow graph by node name."""
-    return {node.name: node.value for node in _constants(path.read_bytes(), str(path))}
+    """The constants of a TensorFlow graph by node name.
 
-
-class _Constant(NamedTuple):
-    name: str
-    value: NDArray[Any]
-
-
-def _constants(graph: bytes, name: str) -> Iterator[_Constant]:
-    """The constants of a serialised GraphDef: node (1) → name (1), op (2), attribute map (5) → "value" → tensor (8)."""
+    In a serialised GraphDef: node (1) → name (1), op (2), attribute map (5) → "value" → tensor (8).
+    """
+    arrays: Arrays = {}
     try:
-        for field, node in _fields(graph):
-            if field != 1 or not isinstance(node, bytes):
+        for field, node in _fields(path.read_bytes()):
+            parts = _grouped(node) if field == 1 and isinstance(node, bytes) else {}
+            if b"Const" not in parts.get(2, ()):
                 continue
-            parts = list(_fields(node))
-            if (2, b"Const") not in parts:
-                continue
-            label = next(value for number, value in parts if number == 1)
-            for number, attribute in parts:
-                if number != 5 or not isinstance(attribute, bytes):
-                    continue
-                entry = dict(_fields(attribute))
+            for attribute in parts.get(5, ()):
+                entry = dict(_fields(_bytes(attribute)))
                 if entry.get(1) == b"value":
                     tensor = dict(_fields(_bytes(entry[2]))).get(8)
                     value = _tensor(_bytes(tensor)) if tensor is not None else None
                     if value is not None:
-                        yield _Constant(_bytes(label).decode(), value)
-    except (IndexError, StopIteration, KeyError, ValueError, TypeError, OverflowError) as error:
-        raise WeightsError(f"{name}: no frozen TensorFlow graph, or a damaged one ({error}).") from error
+                        arrays[_bytes(parts[1][0]).decode()] = value
+    except _DAMAGED as error:
+        raise WeightsError(f"{path}: no frozen TensorFlow graph, or a damaged one ({error}).") from error
+    return arrays
 
 
 _TENSORFLOW = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8", 10: "?"}
@@ -57,9 +48,7 @@ _TENSORFLOW = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8", 10: "?"}
 
 def _tensor(message: bytes) -> NDArray[Any] | None:
     """A TensorProto of numbers: type (1), shape (2), raw content (4), or values of one type (5, 7); else None."""
-    fields: dict[int, list[int | bytes]] = {}
-    for number, value in _fields(message):
-        fields.setdefault(number, []).append(value)
+    fields = _grouped(message)
     kind = _TENSORFLOW.get(int(fields.get(1, [0])[0]))
     if kind is None:
         return None
@@ -80,6 +69,14 @@ def _bytes(value: int | bytes) -> bytes:
     if not isinstance(value, bytes):
         raise ValueError("a number where a message was expected")
     return value
+
+
+def _grouped(message: bytes) -> dict[int, list[int | bytes]]:
+    """The values of every field of a protocol buffer, in order."""
+    fields: dict[int, list[int | bytes]] = {}
+    for number, value in _fields(message):
+        fields.setdefault(number, []).append(value)
+    return fields
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -125,14 +122,12 @@ def onnx_arrays(path: Path) -> Arrays:
         for number, value in _fields(graph):
             if number != 5:
                 continue
-            fields: dict[int, list[int | bytes]] = {}
-            for inner, part in _fields(_bytes(value)):
-                fields.setdefault(inner, []).append(part)
+            fields = _grouped(_bytes(value))
             if fields.get(2) == [1]:  # float
                 raw = _bytes(fields[9][0]) if 9 in fields else b"".join(_bytes(part) for part in fields.get(4, ()))
                 shape = [_number(side) for side in fields.get(1, ())]
                 arrays[_bytes(fields[8][0]).decode()] = np.frombuffer(raw, "<f4").reshape(shape)
-    except (IndexError, StopIteration, KeyError, ValueError, TypeError, OverflowError) as error:
+    except _DAMAGED as error:
         raise WeightsError(f"{path}: no ONNX model, or a damaged one ({error}).") from error
     return arrays
 

@@ -19,8 +19,10 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -89,7 +91,7 @@ class PackageArchives:
                 continue
             links = _Links()
             links.feed(text)
-            yield from _fitting([urljoin(page, link) for link in links.found], name, version)
+            yield from _fitting([urljoin(page, link) for link in links.addresses], name, version)
 
     def _fetch(self, address: str) -> Path | None:
         if address not in self.fetched:
@@ -170,11 +172,11 @@ class _Links(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.addresses: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "a":
-            self.found += [value for name, value in attrs if name == "href" and value]
+            self.addresses += [value for name, value in attrs if name == "href" and value]
 
 
 def _fitting(addresses: Sequence[str], name: str, version: str) -> list[str]:
@@ -233,26 +235,22 @@ def _without_password(address: str) -> str:
 def _extract(archive: Path, inside: str, target: Path) -> bool:
     """Copy the member whose path ends with `inside`; False when there is none or the archive is damaged."""
     try:
-        if archive.name.endswith(".tar.gz"):
-            with tarfile.open(archive, "r:gz") as packed:
-                for member in packed:
-                    if member.isfile() and _is_it(member.name, inside):
-                        content = packed.extractfile(member)
-                        assert content is not None  # it is a file
-                        with content, open_file(target, "wb", flush=False) as file:
-                            shutil.copyfileobj(content, file, 1 << 20)
-                        return True
-            return False
-        with zipfile.ZipFile(archive) as zipped:
-            for name in zipped.namelist():
-                if _is_it(name, inside):
-                    with zipped.open(name) as entry, open_file(target, "wb", flush=False) as file:
-                        shutil.copyfileobj(entry, file, 1 << 20)
+        with closing(_members(archive)) as members:
+            for name, open_member in members:
+                if name == inside or name.endswith(f"/{inside}"):
+                    with open_member() as content, open_file(target, "wb", flush=False) as file:
+                        shutil.copyfileobj(content, file, 1 << 20)
                     return True
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError):
-        return False
+        pass
     return False
 
 
-def _is_it(member: str, inside: str) -> bool:
-    return member == inside or member.endswith(f"/{inside}")
+def _members(archive: Path) -> Generator[tuple[str, Callable[[], Any]], None, None]:
+    """The files in an archive: their paths, and how each is opened."""
+    if archive.name.endswith(".tar.gz"):
+        with tarfile.open(archive, "r:gz") as packed:
+            yield from ((member.name, partial(packed.extractfile, member)) for member in packed if member.isfile())
+    else:
+        with zipfile.ZipFile(archive) as zipped:
+            yield from ((name, partial(zipped.open, name)) for name in zipped.namelist())

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,51 +93,37 @@ class MultiScaleSetting:
     exponents: tuple[float, ...] = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
-@dataclass(frozen=True)
-class PsnrSetting:
-    """One published form of the peak signal-to-noise ratio, in decibel."""
-
-    name: str
-    rule: RangeRule
+Setting = TypeVar("Setting", SsimSetting, MultiScaleSetting)
 
 
-SSIM: Mapping[str, SsimSetting] = MappingProxyType(
-    {
-        setting.name: setting
-        for setting in (
-            SsimSetting("his_evaluators", WindowShape.UNIFORM, 7, sample_covariance=True, signed=True),
-            SsimSetting("skimage", WindowShape.UNIFORM, 7, sample_covariance=True),
-            SsimSetting("skimage_gaussian", WindowShape.GAUSSIAN, 11),
-            SsimSetting("torchmetrics", WindowShape.GAUSSIAN, 11, reflect=True),
-            SsimSetting("pyiqa", WindowShape.GAUSSIAN, 11, colours=Colours.YIQ, clip_negative=True),
-            SsimSetting("wang2004", WindowShape.GAUSSIAN, 11, colours=Colours.LUMA),
-            SsimSetting("piq", WindowShape.GAUSSIAN, 11, shrink_to_256=True),
-        )
-    }
+def _by_name(*settings: Setting) -> Mapping[str, Setting]:
+    return MappingProxyType({setting.name: setting for setting in settings})
+
+
+SSIM = _by_name(
+    SsimSetting("his_evaluators", WindowShape.UNIFORM, 7, sample_covariance=True, signed=True),
+    SsimSetting("skimage", WindowShape.UNIFORM, 7, sample_covariance=True),
+    SsimSetting("skimage_gaussian", WindowShape.GAUSSIAN, 11),
+    SsimSetting("torchmetrics", WindowShape.GAUSSIAN, 11, reflect=True),
+    SsimSetting("pyiqa", WindowShape.GAUSSIAN, 11, colours=Colours.YIQ, clip_negative=True),
+    SsimSetting("wang2004", WindowShape.GAUSSIAN, 11, colours=Colours.LUMA),
+    SsimSetting("piq", WindowShape.GAUSSIAN, 11, shrink_to_256=True),
 )
 """Published SSIM settings by name: of the synthesis protocol, of four packages, and of the original paper."""
 
-MS_SSIM: Mapping[str, MultiScaleSetting] = MappingProxyType(
-    {
-        setting.name: setting
-        for setting in (
-            MultiScaleSetting("wang2003", Halving.REPEAT_LAST, Colours.LUMA, clip_negative=False),
-            MultiScaleSetting("pytorch_msssim", Halving.ZERO_BOTH, single_precision_window=True),
-            MultiScaleSetting("piq", Halving.REPEAT_FIRST),
-        )
-    }
+MS_SSIM = _by_name(
+    MultiScaleSetting("wang2003", Halving.REPEAT_LAST, Colours.LUMA, clip_negative=False),
+    MultiScaleSetting("pytorch_msssim", Halving.ZERO_BOTH, single_precision_window=True),
+    MultiScaleSetting("piq", Halving.REPEAT_FIRST),
 )
 """Published multi-scale SSIM settings by name."""
 
-PSNR: Mapping[str, PsnrSetting] = MappingProxyType(
+PSNR: Mapping[str, RangeRule] = MappingProxyType(
     {
-        setting.name: setting
-        for setting in (
-            PsnrSetting("his_evaluators", RangeRule.BY_REFERENCE),
-            PsnrSetting("his_evaluators_strict", RangeRule.FIXED),
-            PsnrSetting("skimage", RangeRule.FIXED),
-            PsnrSetting("fhibe", RangeRule.FLOORED),
-        )
+        "his_evaluators": RangeRule.BY_REFERENCE,
+        "his_evaluators_strict": RangeRule.FIXED,
+        "skimage": RangeRule.FIXED,
+        "fhibe": RangeRule.FLOORED,
     }
 )
 """Published PSNR settings by name. `fhibe` is PIQ's form: two identical pictures give 80 dB, not infinity."""
@@ -206,7 +192,7 @@ def ms_ssim(picture: Pixels, reference: Pixels, setting: MultiScaleSetting = MS_
     return float(np.prod(table ** np.array(setting.exponents)[:, None], axis=0).mean())
 
 
-def psnr(picture: Pixels, reference: Pixels, setting: PsnrSetting = PSNR["his_evaluators"]) -> float:
+def psnr(picture: Pixels, reference: Pixels, setting: RangeRule = PSNR["his_evaluators"]) -> float:
     """The peak signal-to-noise ratio in decibel; infinite for identical pictures, but 80 under `fhibe`.
 
     `his_evaluators` takes its range from the *reference*: half when all its values are at least 128, so exchanging
@@ -217,11 +203,11 @@ def psnr(picture: Pixels, reference: Pixels, setting: PsnrSetting = PSNR["his_ev
     (-6.020599913, 0.0)
     """
     check_pair(picture, reference, 1)
-    if setting.rule is RangeRule.FLOORED:
+    if setting is RangeRule.FLOORED:
         error = np.float32(_mean_square(picture, reference, _UNIT)) + np.float32(1e-8)
         # The logarithm in double precision, rounded once: NumPy's in single precision differs between processors.
         return float(np.float32(-10.0) * np.float32(math.log10(float(error))))
-    if setting.rule is RangeRule.BY_REFERENCE:
+    if setting is RangeRule.BY_REFERENCE:
         signed = _UNIT * np.float32(2) - np.float32(1)
         return _decibels(_mean_square(picture, reference, signed), 1.0 if int(reference.min()) >= 128 else 2.0)
     return _decibels(float(cv2.norm(picture, reference, cv2.NORM_L2SQR)) / picture.size, 255.0)
@@ -284,21 +270,18 @@ def _mean_square(picture: Pixels, reference: Pixels, table: NDArray[np.float32])
     return total / picture.size
 
 
-def setting_named(kind: str, name: str) -> SsimSetting | MultiScaleSetting | PsnrSetting:
+def setting_named(kind: str, name: str) -> SsimSetting | MultiScaleSetting | RangeRule:
     """The published setting of `ssim`, `ms_ssim` or `psnr` that has this name.
 
-    >>> setting_named("psnr", "fhibe").name
-    'fhibe'
+    >>> setting_named("ssim", "piq").name
+    'piq'
     """
-    tables: Mapping[str, Mapping[str, SsimSetting | MultiScaleSetting | PsnrSetting]] = {
-        "ssim": SSIM,
-        "ms_ssim": MS_SSIM,
-        "psnr": PSNR,
-    }
+    tables: Mapping[str, Mapping[str, Any]] = {"ssim": SSIM, "ms_ssim": MS_SSIM, "psnr": PSNR}
     if kind not in tables or name not in tables[kind]:
         known = ", ".join(f"{table}:{known}" for table, names in tables.items() for known in names)
         raise OptionError(f"There is no setting '{kind}:{name}'. Known: {known}.")
-    return tables[kind][name]
+    setting: SsimSetting | MultiScaleSetting | RangeRule = tables[kind][name]
+    return setting
 
 
 def check_pair(picture: NDArray[np.generic], reference: NDArray[np.generic], least: int) -> None:

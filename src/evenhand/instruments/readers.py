@@ -7,11 +7,9 @@ publication gives it, so a reader's numbers are comparable with those of its pub
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -19,13 +17,12 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import OptionError
 from evenhand.instruments.ahead import TIME_LIMIT
-from evenhand.instruments.architectures import NO_PATHS, NetworkOptions, ReadyNetwork, WeightPaths, build_network
-from evenhand.instruments.cache import ReadingCache
+from evenhand.instruments.architectures import NetworkOptions, ReadyNetwork, build_network
 from evenhand.instruments.comparers import signed, unit_batch
 from evenhand.instruments.faces import crop, standardised
 from evenhand.instruments.people import Scaling, WholeBox, has_pixels, merge_rows, person_box, person_patches
 from evenhand.instruments.pictures import HIS_EVALUATORS, Decoder, Loading, Pixels
-from evenhand.instruments.readings import Instrument, Pictures, Readings, Vectors, measure
+from evenhand.instruments.readings import FileInstrument, Instrument, Pictures, Readings, Vectors, measure
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,24 +31,8 @@ if TYPE_CHECKING:
 _VISIBLE = 0.5  # of a key point that counts as seen
 
 
-@dataclass(frozen=True)
-class PictureReader:
-    """A reader over files; keeps its vectors below `cache` when one is named."""
-
-    instrument: Instrument
-    cache: Path | None = None
-    beneath: PictureReader | None = None  # a detector that this reader asks, picture by picture
-    remember: bool = False  # in memory, where there is no cache
-
-    @property
-    def fingerprint(self) -> str:
-        """Name, weights and preparation: part of every result."""
-        return self.instrument.fingerprint
-
-    @cached_property
-    def store(self) -> ReadingCache:
-        """The readings that were taken before."""
-        return ReadingCache(self.cache, self.fingerprint, remember=self.remember)
+class PictureReader(FileInstrument):
+    """A reader over files."""
 
     def read(self, images: Sequence[Path]) -> Vectors:
         """One vector per picture; an error that counts and names the pictures when some can't be read."""
@@ -59,43 +40,19 @@ class PictureReader:
 
     def readings(self, images: Sequence[Path]) -> Readings:
         """What could be read, and the reasons for the rest."""
-        try:
-            return self.glance(images)
-        finally:
-            self.flush()
-
-    def glance(self, images: Sequence[Path]) -> Readings:
-        """As `readings`, but new ones stay in memory until `flush`: for few pictures at a time."""
-        return measure(self.instrument, [(Path(image),) for image in images], self.store)
-
-    def flush(self) -> None:
-        """Write new readings to the cache folder."""
-        self.store.flush()
-        if self.beneath is not None:
-            self.beneath.flush()
+        return self.measured([(Path(image),) for image in images])
 
 
-@dataclass(frozen=True)
-class FlaggedReader:
-    """A reader whose vectors say whether there was a face or a person."""
-
-    inner: PictureReader  # its first number is the flag
-
-    @property
-    def fingerprint(self) -> str:
-        return self.inner.fingerprint
+class FlaggedReader(PictureReader):
+    """A reader whose vectors say whether there was a face or a person: the first of a reading's numbers."""
 
     def read(self, images: Sequence[Path]) -> Vectors:
         """One vector per picture; pictures without a face or person are read whole, as published."""
-        return self.inner.read(images)[:, 1:]
+        return super().read(images)[:, 1:]
 
     def found(self, images: Sequence[Path]) -> NDArray[np.bool_]:
         """Whether a face or person was found in each picture."""
-        return self.inner.read(images)[:, 0] > 0
-
-    def readings(self, images: Sequence[Path]) -> Readings:
-        """What could be read, with the flag as the first number of each vector, and the reasons for the rest."""
-        return self.inner.readings(images)
+        return super().read(images)[:, 0] > 0
 
 
 def inception_reader(
@@ -103,7 +60,6 @@ def inception_reader(
     *,
     image_size: int = 512,
     cache: Path | None = None,
-    ready: ReadyNetwork | None = None,
     **where: Unpack[NetworkOptions],
 ) -> PictureReader:
     """2,048 features of Inception v3.
@@ -114,29 +70,36 @@ def inception_reader(
     `pytorch-fid` by pixel centres, [-1, 1]; `clean-fid` bicubic with smoothing, (value - 128) / 128.
     """
     forms = {
+        "imagenet": _to_299,
         "fid": _to_299_by_corners,
         "torch-fidelity": _to_299_by_corners,
         "pytorch-fid": _to_299,
         "clean-fid": _clean_299,
     }
-    if form != "imagenet" and form not in forms:
-        raise OptionError(f"There is no inception network {form!r}. Use imagenet, {', '.join(forms)}.")
+    if form not in forms:
+        raise OptionError(f"There is no inception network {form!r}. Use {', '.join(forms)}.")
     which = "imagenet" if form == "imagenet" else "fid"
-    network = ready or build_network(f"inception-{which}", **where)
-    if form == "imagenet":
-        return _network_reader("inception-imagenet", network, _his(image_size), 2048, _to_299, cache)
-    own = Loading("fid-2015", HIS_EVALUATORS.decoder)
-    title = "inception-fid" if form in ("fid", "torch-fidelity") else f"inception-fid:{form}"
-    return _network_reader(title, network, own, 2048, forms[form], cache)
+    network = build_network(f"inception-{which}", **where)
+    loading = _his(image_size) if form == "imagenet" else Loading("fid-2015", HIS_EVALUATORS.decoder)
+
+    def together(jobs: Sequence[Pictures]) -> Vectors:
+        import torch
+
+        pixels = [job[0].pixels for job in jobs]
+        parts = [pixels] if loading.size else [[picture] for picture in pixels]
+        return network.run(torch.cat([forms[form](unit_batch(part, network.device)) for part in parts]))
+
+    title = f"inception-{which}{f':{form}' if form in ('pytorch-fid', 'clean-fid') else ''}"
+    name = f"{title}|{network.fingerprint}|{loading.fingerprint}"
+    batch = 16 if loading.size else 8  # pictures of any size wait in memory
+    return PictureReader(Instrument(name, loading, 2048, together=together, batch=batch), cache)
 
 
-VISION: Mapping[str, tuple[str, int, int, tuple[float, ...], tuple[float, ...]]] = MappingProxyType(
-    {
-        "clip": ("clip-b32", 224, 512, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
-        "clip-l": ("clip-l14", 336, 768, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
-        "dino": ("dino", 224, 384, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-    }
-)
+VISION: Mapping[str, tuple[str, int, int, tuple[float, ...], tuple[float, ...]]] = {
+    "clip": ("clip-b32", 224, 512, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+    "clip-l": ("clip-l14", 336, 768, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+    "dino": ("dino", 224, 384, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+}
 """Readers of whole pictures by transformers: network, side, numbers, mean and deviation of their input."""
 
 
@@ -144,7 +107,6 @@ def vision_reader(
     name: str,
     *,
     cache: Path | None = None,
-    ready: ReadyNetwork | None = None,
     **where: Unpack[NetworkOptions],
 ) -> PictureReader:
     """CLIP (`clip`: ViT-B/32, `clip-l`: ViT-L/14 at 336) or DINO (`dino`: ViT-S/16) embeddings of whole pictures.
@@ -153,30 +115,26 @@ def vision_reader(
     out; `clip-l`, for CMMD, squeezed to a square.
     """
     network_name, side, width, mean, deviation = VISION[name]
-    network = ready or build_network(network_name, **where)
+    network = build_network(network_name, **where)
     shorter = {"clip": side, "dino": 256}.get(name)
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
         import torch
 
-        pixels = np.stack([_bicubic(job[0].pixels, side, shorter) for job in jobs])
-        with torch.inference_mode():
-            shift, scale = (torch.tensor(part, device=network.device).view(1, 3, 1, 1) for part in (mean, deviation))
-            features: Tensor = network.network((unit_batch(list(pixels), network.device) - shift) / scale)
-            return features.cpu().numpy()
+        pixels = unit_batch([_bicubic(job[0].pixels, side, shorter) for job in jobs], network.device)
+        shift, scale = (torch.tensor(part, device=network.device).view(1, 3, 1, 1) for part in (mean, deviation))
+        return network.run((pixels - shift) / scale)
 
     own = Loading(f"{name}-{side}", Decoder.PILLOW)
     title = f"{name}|{network.fingerprint}|{own.fingerprint}"
     return PictureReader(Instrument(title, own, width, together=together, batch=8), cache)
 
 
-def pose_reader(
-    *, image_size: int = 0, paths: WeightPaths = NO_PATHS, folder: Path | None = None, cache: Path | None = None
-) -> PictureReader:
+def pose_reader(*, image_size: int = 0, cache: Path | None = None, **where: Unpack[NetworkOptions]) -> PictureReader:
     """The 17 COCO key points of the surest person: x, y and whether each is visible; all 0 when nobody is found."""
     from evenhand.instruments.bodies import COCO_POINTS, PoseReader
 
-    reader = PoseReader(paths=paths, folder=folder)
+    reader = PoseReader(**where)
 
     def alone(pictures: Pictures) -> list[float]:
         pose = reader.pose(pictures[0].pixels)
@@ -190,45 +148,30 @@ def pose_reader(
     return PictureReader(Instrument(name, loading, 3 * len(COCO_POINTS), alone=alone, workers=1), cache)
 
 
-@dataclass(frozen=True)
-class ClipReader:
-    """Runs of frames to vectors; keeps them below `cache` when one is named."""
-
-    instrument: Instrument
-    cache: Path | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        return self.instrument.fingerprint
+class ClipReader(FileInstrument):
+    """Runs of frames to vectors."""
 
     def read_clips(self, clips: Sequence[Sequence[Path]]) -> Vectors:
         """One vector per run of frames; an error that names a frame when some can't be read."""
-        store = ReadingCache(self.cache, self.fingerprint)
-        try:
-            return measure(self.instrument, [tuple(clip) for clip in clips], store).complete(self.fingerprint)
-        finally:
-            store.flush()
+        return self.measured([tuple(clip) for clip in clips]).complete(self.fingerprint)
 
 
 def clip_reader(
     *,
     cache: Path | None = None,
-    ready: ReadyNetwork | None = None,
     **where: Unpack[NetworkOptions],
 ) -> ClipReader:
     """I3D's 400 numbers of runs of frames, for FVD; frames are squeezed to 224 × 224 by bilinear interpolation."""
-    network = ready or build_network("i3d", **where)
+    network = build_network("i3d", **where)
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
-        import torch
         from torch.nn import functional
 
         vectors = np.zeros((len(jobs), 400), np.float32)
         for number, frames in enumerate(jobs):
             batch = signed(unit_batch([frame.pixels for frame in frames], network.device))
-            with torch.inference_mode():
-                small = functional.interpolate(batch, size=(224, 224), mode="bilinear", align_corners=False)
-                vectors[number] = network.network(small.transpose(0, 1)[None]).cpu().numpy()[0]
+            small = functional.interpolate(batch, size=(224, 224), mode="bilinear", align_corners=False)
+            vectors[number] = network.run(small.transpose(0, 1)[None])[0]
         return vectors
 
     name = f"i3d|{network.fingerprint}|224-bilinear"
@@ -243,20 +186,16 @@ def person_detector(
     image_size: int = 512,
     scaling: Scaling = Scaling.AS_PUBLISHED,
     cache: Path | None = None,
-    ready: ReadyNetwork | None = None,
     **where: Unpack[NetworkOptions],
 ) -> PictureReader:
     """The largest person of each picture by YOLOv3-SPP: a flag and four whole coordinates (0 when nobody is there)."""
     if image_size % 32:
         raise OptionError(f"The person detector needs sides that are multiples of 32; image_size is {image_size}.")
-    network = ready or build_network("yolov3-spp", **where)
+    network = build_network("yolov3-spp", **where)
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
-        import torch
-
-        with torch.inference_mode():
-            rows: Tensor = network.network(unit_batch([job[0].pixels for job in jobs], network.device))
-        boxes = [person_box(merge_rows(one), image_size, image_size, scaling=scaling) for one in rows.cpu().numpy()]
+        rows = network.run(unit_batch([job[0].pixels for job in jobs], network.device))
+        boxes = [person_box(merge_rows(one), image_size, image_size, scaling=scaling) for one in rows]
         return np.array([(1, *box) if box else (0, 0, 0, 0, 0) for box in boxes], dtype=np.float32)
 
     loading = _his(image_size)
@@ -272,7 +211,6 @@ def person_reader(
     whole_if_empty: bool = False,
     image_size: int = 512,
     cache: Path | None = None,
-    ready: ReadyNetwork | None = None,
     **where: Unpack[NetworkOptions],
 ) -> FlaggedReader:
     """Re-identification features: `osnet` (512) or `pcb` (12,288) of the person that `detector` finds.
@@ -283,27 +221,21 @@ def person_reader(
     """
     if which not in ("osnet", "pcb"):
         raise OptionError(f"There is no re-identification network {which!r}. Use osnet or pcb.")
-    network = ready or build_network("osnet-ibn" if which == "osnet" else "pcb", **where)
+    network = build_network("osnet-ibn" if which == "osnet" else "pcb", **where)
     size, width = ((256, 128), 512) if which == "osnet" else ((384, 192), 12288)
 
     def together(jobs: Sequence[Pictures]) -> Vectors:
-        import torch
-
         names = tuple(job[0].name for job in jobs)
         boxes = _boxes(detector, names, keep_empty=not whole_if_empty) if detector is not None else None
-        with torch.inference_mode():
-            pictures = unit_batch([job[0].pixels for job in jobs], network.device)
-            patches = person_patches(pictures, boxes, size, names=names, normalise_without_boxes=strict)
-            features: Tensor = network.network(patches)
+        pictures = unit_batch([job[0].pixels for job in jobs], network.device)
+        patches = person_patches(pictures, boxes, size, names=names, normalise_without_boxes=strict)
         found = [box is not None for box in boxes] if boxes is not None else [True] * len(jobs)
-        return _flagged(found, features)
+        return _flagged(found, network.run(patches))
 
     loading = _his(image_size)
     seen = detector.fingerprint if detector else f"no-detector{':normalised' if strict else ''}"
     name = f"{which}+found|{network.fingerprint}|{loading.fingerprint}|{seen}{'|whole-if-empty' * whole_if_empty}"
-    return FlaggedReader(
-        PictureReader(Instrument(name, loading, width + 1, together=together), cache, beneath=detector)
-    )
+    return FlaggedReader(Instrument(name, loading, width + 1, together=together), cache, beneath=detector)
 
 
 def face_reader(
@@ -311,12 +243,12 @@ def face_reader(
     image_size: int = 512,
     cache: Path | None = None,
     detector: ReadyNetwork | None = None,
-    ready: ReadyNetwork | None = None,
     **where: Unpack[NetworkOptions],
 ) -> FlaggedReader:
     """512 numbers of the largest face by MTCNN and Inception-ResNet v1 (VGGFace2); of the whole picture without one."""
-    finder = detector or build_network("mtcnn", **where)
-    network = ready or build_network("vggface2", **where)
+    options: NetworkOptions = {**where, "ready": detector}
+    finder = build_network("mtcnn", **options)
+    network = build_network("vggface2", **where)
     from evenhand.instruments.networks.mtcnn import Mtcnn, largest_first
 
     cascade = finder.network
@@ -336,18 +268,16 @@ def face_reader(
             else:
                 whole = signed(unit_batch([picture.pixels], network.device))
                 inputs.append(functional.adaptive_avg_pool2d(whole, 160)[0])
-        with torch.inference_mode():
-            features: Tensor = network.network(torch.stack(inputs))
-        return _flagged(flags, features)
+        return _flagged(flags, network.run(torch.stack(inputs)))
 
     loading = _his(image_size)
     name = f"face|{finder.fingerprint}|{network.fingerprint}|{loading.fingerprint}"
-    return FlaggedReader(PictureReader(Instrument(name, loading, 513, together=together), cache))
+    return FlaggedReader(Instrument(name, loading, 513, together=together), cache)
 
 
-def _flagged(found: Sequence[bool], features: Tensor) -> Vectors:
+def _flagged(found: Sequence[bool], features: Vectors) -> Vectors:
     """The features with what was found as their first number."""
-    return np.concatenate([np.array(found, np.float32)[:, None], features.cpu().numpy()], axis=1)
+    return np.concatenate([np.array(found, np.float32)[:, None], features], axis=1)
 
 
 def _his(image_size: int) -> Loading:
@@ -383,31 +313,6 @@ def _clean_299(batch: Tensor) -> Tensor:
     return (torch.from_numpy(pictures).to(batch.device) - 128) / 128
 
 
-def _network_reader(
-    name: str,
-    ready: ReadyNetwork,
-    loading: Loading,
-    width: int,
-    prepare: Callable[[Tensor], Tensor],
-    cache: Path | None,
-) -> PictureReader:
-    def together(jobs: Sequence[Pictures]) -> Vectors:
-        import torch
-
-        with torch.inference_mode():
-            if loading.size is None:
-                units = [prepare(unit_batch([job[0].pixels], ready.device)) for job in jobs]
-                batch = torch.cat(units)
-            else:
-                batch = prepare(unit_batch([job[0].pixels for job in jobs], ready.device))
-            features: Tensor = ready.network(batch)
-            return features.cpu().numpy()
-
-    whole = f"{name}|{ready.fingerprint}|{loading.fingerprint}"
-    batch = 16 if loading.size else 8  # pictures of any size wait in memory
-    return PictureReader(Instrument(whole, loading, width, together=together, batch=batch), cache)
-
-
 def _to_299(batch: Tensor) -> Tensor:
     from torch.nn import functional
 
@@ -431,6 +336,7 @@ def _to_299_by_corners(batch: Tensor) -> Tensor:
 
 def _boxes(detector: PictureReader, names: tuple[str, ...], *, keep_empty: bool) -> tuple[WholeBox | None, ...]:
     """The detector's boxes for the pictures of these names, from its cache where they were found before."""
-    rows = detector.glance([Path(name) for name in names]).complete(detector.fingerprint)
+    readings = measure(detector.instrument, [(Path(name),) for name in names], detector.store)  # flushed by the reader
+    rows = readings.complete(detector.fingerprint)
     boxes = [(int(row[1]), int(row[2]), int(row[3]), int(row[4])) if row[0] > 0 else None for row in rows]
     return tuple(box if box is not None and (keep_empty or has_pixels(box)) else None for box in boxes)

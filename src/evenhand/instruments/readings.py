@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,6 +83,39 @@ class Instrument:
     workers: int = field(default_factory=lambda: min(4, os.cpu_count() or 1))
     limit: float = TIME_LIMIT  # seconds that reading a job's pictures may take
     depth: int | None = None  # jobs that are read ahead; None: enough for two batches
+
+
+@dataclass(frozen=True)
+class FileInstrument:
+    """An instrument over files; keeps its readings below `cache` when one is named."""
+
+    instrument: Instrument
+    cache: Path | None = None
+    remember: bool = False  # in memory, where there is no cache
+    beneath: FileInstrument | None = None  # a detector that this one asks, picture by picture
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, weights and preparation: part of every result."""
+        return self.instrument.fingerprint
+
+    @cached_property
+    def store(self) -> ReadingCache:
+        """The readings that were taken before."""
+        return ReadingCache(self.cache, self.fingerprint, remember=self.remember)
+
+    def measured(self, jobs: Sequence[Job]) -> Readings:
+        """What could be measured, and the reasons for the rest."""
+        try:
+            return measure(self.instrument, jobs, self.store)
+        finally:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write new readings to the cache folder."""
+        self.store.flush()
+        if self.beneath is not None:
+            self.beneath.flush()
 
 
 def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) -> Readings:

@@ -2,7 +2,7 @@
 
 The state keeps the scores of positives and negatives with their cells, and what the denominators
 count. A cell's curve and operating points are those of `free_response`; thousands of weighted cells
-(groups, redrawn images) are read from one sorted list, and only as much of it is looked at as the
+(groups, resampled images) are read from one sorted list, and only as much of it is looked at as the
 highest target needs.
 """
 
@@ -29,9 +29,9 @@ from evenhand.core.metric import (
     Scale,
     Undefined,
 )
-from evenhand.core.records import Array, Records
-from evenhand.core.sparse import dense_rows
-from evenhand.metrics.free_response import COMPETITION_TARGETS, EventScores, curve_of, last_of_ties, nobody, read_at
+from evenhand.core.records import Array, Records, blocks
+from evenhand.metrics.free_response import COMPETITION_TARGETS, FreeResponseCurve, curve_of, nobody
+from evenhand.metrics.operating_points import SortedScores
 
 CONVENTION = "lowest threshold with at most so many false alarms per image"
 
@@ -107,7 +107,7 @@ class _CurveMetric(Metric[Scored]):
         for kind, table in (("", found.rates), (" shared", shared)):
             for place, target in enumerate(self.targets):
                 columns[f"{self.rate_name}@{target:g}{kind}"] = Numbers(table[:, place], reasons)
-        columns["curve"] = LazyCurves(part.size, lambda cell: self._draw(own.view(cell)))
+        columns["curve"] = LazyCurves(part.size, lambda cell: self._draw(own.curve(cell, self.every_score)))
         return columns
 
     def points(self, part: Scored, whole: Scored) -> Mapping[str, Sequence[OperatingPoint | None]]:
@@ -119,8 +119,7 @@ class _CurveMetric(Metric[Scored]):
             for place, target in enumerate(self.targets)
         }
 
-    def _draw(self, view: _View) -> Curve | Undefined:
-        curve = curve_of(view.positives, view.negatives, view.faces, view.images, self.every_score)
+    def _draw(self, curve: FreeResponseCurve) -> Curve | Undefined:
         rate = curve.rate
         if isinstance(rate, Undefined):
             return rate
@@ -179,15 +178,6 @@ class OpenSet(_CurveMetric):
         return role.astype(np.int8), np.asarray(rows["known"])
 
 
-class _View(NamedTuple):
-    """One cell: its positives and negatives, sorted, and its denominators."""
-
-    positives: EventScores
-    negatives: EventScores
-    faces: float
-    images: float
-
-
 class _Readings(NamedTuple):
     """Operating points of many cells (cells, targets); not a number where there is none."""
 
@@ -202,38 +192,20 @@ class _Cells:
 
     def __init__(self, state: Scored) -> None:
         self.size = state.size
-        self._mixture = state.mixture
         self._positives = _SortedRows(state, (POSITIVE,))
         self._negatives = _SortedRows(state, (NEGATIVE,))
         self._state = state
-        images = self._basis_images = np.bincount(state.codes, weights=state.images, minlength=state.basis)
-        faces = np.bincount(state.codes, weights=state.faces, minlength=state.basis)
-        weigh = (
-            (lambda counts: counts) if state.mixture is None else (lambda counts: np.asarray(state.mixture @ counts))
-        )
-        self.images, self.faces = weigh(images).astype(np.float64), weigh(faces).astype(np.float64)
+        self.images, self.faces = (state.per_cell(counts).astype(np.float64) for counts in (state.images, state.faces))
 
-    def view(self, cell: int) -> _View:
-        """The rows of one cell."""
-        if self._mixture is None:
-            sides = self._positives.of_basis(cell), self._negatives.of_basis(cell)
-        else:
-            weights = self._dense(np.array([cell]))[0]
-            sides = self._positives.weighted(weights), self._negatives.weighted(weights)
-        return _View(*sides, float(self.faces[cell]), float(self.images[cell]))
+    def curve(self, cell: int, every_score: bool) -> FreeResponseCurve:
+        """The curve of one cell."""
+        (weights,) = self._state.basis_weights(np.array([cell]))
+        positives, negatives = self._positives.weighted(weights), self._negatives.weighted(weights)
+        return curve_of(positives, negatives, float(self.faces[cell]), float(self.images[cell]), every_score)
 
     def read(self, targets: Sequence[float], every_score: bool) -> _Readings:
         """The operating points of every cell."""
         found = _Readings(*np.full((4, self.size, len(targets)), np.nan))
-        if self._mixture is None:
-            for cell in range(self.size):
-                view = self.view(cell)
-                curve = curve_of(view.positives, view.negatives, view.faces, view.images, every_score)
-                for place, reading in enumerate(read_at(curve, targets)):
-                    values = (reading.rate, reading.threshold, reading.actual, reading.negatives)
-                    for table, value in zip(found, values, strict=True):
-                        table[cell, place] = np.nan if value is None else value
-            return found
         rows = _SortedRows(self._state, (POSITIVE, NEGATIVE)) if every_score else self._negatives
         allowed = _most_allowed(self.images, targets)
         for cell, weights in self._weights():
@@ -248,12 +220,8 @@ class _Cells:
     def rates_at(self, thresholds: Array) -> Array:
         """The rate of every cell at given thresholds (cells, targets); not a number where one is not."""
         reached = np.zeros(thresholds.shape)
-        if self._mixture is None:
-            for cell in range(self.size):
-                reached[cell] = self._positives.of_basis(cell).at_least(thresholds[cell])
-        else:
-            for cell, weights in self._weights():
-                reached[cell] = self._positives.at_least(weights, thresholds[cell])
+        for cell, weights in self._weights():
+            reached[cell] = self._positives.at_least(weights, thresholds[cell])
         return self._shares(reached, thresholds)
 
     def _shares(self, reached: Array, thresholds: Array) -> Array:
@@ -263,14 +231,9 @@ class _Cells:
 
     def _weights(self) -> Iterator[tuple[int, Array]]:
         """Every cell with the weights of the basis cells; unpacked a few megabytes at a time."""
-        step = max(1, _AT_ONCE // max(len(self._basis_images), 1))
-        for start in range(0, self.size, step):
-            for row, weights in enumerate(self._dense(np.arange(start, min(start + step, self.size)))):
-                yield start + row, weights
-
-    def _dense(self, cells: Array) -> Array:
-        assert self._mixture is not None
-        return dense_rows(self._mixture, cells)
+        for block in blocks(self.size, max(1, _AT_ONCE // max(self._state.basis, 1))):
+            cells = np.arange(block.start, block.stop)
+            yield from zip(cells.tolist(), self._state.basis_weights(cells), strict=True)
 
 
 class _SortedRows:
@@ -282,29 +245,14 @@ class _SortedRows:
         self._scores, self._codes = state.score[order], state.codes[order]
         self._is_negative = state.role[order] == NEGATIVE
         self._only_negatives = bool(self._is_negative.all())
-        self._ends = last_of_ties(self._scores)
-        self._basis = state.basis
-        self._by_basis: tuple[Array, Array] | None = None
+        self._ends = np.flatnonzero(np.append(self._scores[1:] != self._scores[:-1], True)[: len(order)])
 
-    @property
-    def length(self) -> int:
-        """How many rows there are."""
-        return len(self._scores)
-
-    def of_basis(self, cell: int) -> EventScores:
-        if self._by_basis is None:
-            order = np.argsort(self._codes, kind="stable")
-            starts = np.searchsorted(self._codes[order], np.arange(self._basis + 1))
-            self._by_basis = (order, starts)
-        order, starts = self._by_basis
-        return EventScores(self._scores[order[starts[cell] : starts[cell + 1]]], None)
-
-    def weighted(self, weights: Array) -> EventScores:
-        return EventScores(self._scores, weights[self._codes])
+    def weighted(self, weights: Array) -> SortedScores:
+        return SortedScores.weighted(self._scores[::-1], weights[self._codes][::-1])
 
     def at_least(self, weights: Array, thresholds: Array) -> Array:
         """(targets,): the weight of the rows that reach each threshold; not a number for one that is not."""
-        reached = np.empty(self.length + 1)
+        reached = np.empty(len(self._scores) + 1)
         reached[0] = 0
         np.cumsum(weights[self._codes], out=reached[1:])
         return np.asarray(reached[np.searchsorted(-self._scores, -thresholds, side="right")])
@@ -315,14 +263,14 @@ class _SortedRows:
         Only as much of the list is looked at as the largest number allows.
         """
         most = allowed.max(initial=0.0)
-        stop = min(self.length, int(1.25 * most) + 256)
+        stop = min(len(self._scores), int(1.25 * most) + 256)
         while True:
             own = weights[self._codes[:stop]]
             occurring = np.cumsum(own, dtype=np.float64)
             reached = occurring if self._only_negatives else np.cumsum(own * self._is_negative[:stop], dtype=np.float64)
-            if stop == self.length or reached[-1] > most:
+            if stop == len(self._scores) or reached[-1] > most:
                 break
-            stop = min(self.length, 2 * stop)
+            stop = min(len(self._scores), 2 * stop)
         ends = self._ends[: int(np.searchsorted(self._ends, stop))]  # a run of ties that was cut does not count
         if len(ends) < stop:
             occurring, reached = occurring[ends], reached[ends]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +19,6 @@ from evenhand.core.metric import (
     Numbers,
     OperatingPoint,
     Ratio,
-    Sampled,
     Scale,
 )
 from evenhand.core.records import Array, Records
@@ -104,6 +103,11 @@ class FunctionMetric(Metric[BothColumns]):
         return {"value": Numbers(values, reasons)}
 
 
+def _forwarded(name: str) -> Any:
+    """What another metric has or does, as it is."""
+    return property(lambda self: getattr(self.of, name))
+
+
 @dataclass(frozen=True)
 class Selected(Metric[Any]):
     """Some of the outputs of another metric, and nothing else of it."""
@@ -112,17 +116,16 @@ class Selected(Metric[Any]):
     of: Metric[Any]
     only: tuple[str, ...]
 
-    @property
-    def resampling(self) -> Any:  # type: ignore[override]  # that of the other metric
-        return self.of.resampling
-
-    @property
-    def collects(self) -> bool:  # type: ignore[override]  # that of the other metric
-        return self.of.collects
-
-    @property
-    def definition(self) -> str:
-        return self.of.definition
+    resampling = _forwarded("resampling")
+    collects = _forwarded("collects")
+    definition = _forwarded("definition")
+    columns = _forwarded("columns")
+    keeps = _forwarded("keeps")
+    measure = _forwarded("measure")
+    missing = _forwarded("missing")
+    tallied = _forwarded("tallied")
+    redrawn = _forwarded("redrawn")
+    row_scores = _forwarded("row_scores")
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -133,19 +136,8 @@ class Selected(Metric[Any]):
         return _some(self.of.scales, self.only)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.of.columns
-
-    @property
-    def keeps(self) -> Hashable:
-        return self.of.keeps
-
-    @property
     def linearised(self) -> frozenset[str]:
         return self.of.linearised & frozenset(self.only)
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Any:
-        return self.of.measure(rows, cells, size)
 
     def result(self, part: Any, whole: Any) -> Mapping[str, Column]:
         return _some(self.of.result(part, whole), self.only)
@@ -153,22 +145,8 @@ class Selected(Metric[Any]):
     def ratios(self, state: Any) -> Mapping[str, Ratio]:
         return _some(self.of.ratios(state), self.only)
 
-    def missing(self, state: Any) -> Array | None:
-        return self.of.missing(state)
-
-    def tallied(self, state: Any) -> Array | None:
-        return self.of.tallied(state)
-
     def points(self, part: Any, whole: Any) -> Mapping[str, Sequence[OperatingPoint | None]]:
         return _some(self.of.points(part, whole), self.only)
-
-    def redrawn(
-        self, state: Any, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
-    ) -> Mapping[str, Array] | None:
-        return self.of.redrawn(state, cells, weights, wanted)
-
-    def row_scores(self, rows: Records) -> Array | None:
-        return self.of.row_scores(rows)
 
 
 def _some(values: Mapping[str, Any], only: Sequence[str]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Array
+from evenhand.metrics.operating_points import SortedScores
 
 COMPETITION_TARGETS = (1e-3, 1e-2, 1e-1, 1.0)  # false alarms per image
 
@@ -67,7 +68,8 @@ def free_response(
     >>> curve.thresholds.tolist(), curve.rate.tolist(), curve.per_image.tolist()
     ([0.3, 0.5], [0.5, 0.25], [1.0, 0.5])
     """
-    return curve_of(EventScores.of(positives), EventScores.of(negatives), faces, images, every_score)
+    positives, negatives = np.asarray(positives, dtype=np.float64), np.asarray(negatives, dtype=np.float64)
+    return curve_of(SortedScores.of(positives), SortedScores.of(negatives), faces, images, every_score)
 
 
 def read_at(curve: FreeResponseCurve, targets: Sequence[float] = COMPETITION_TARGETS) -> tuple[FrocPoint, ...]:
@@ -103,45 +105,15 @@ def sum_of(readings: Sequence[FrocPoint]) -> float | Undefined:
     return float(sum(rates)) if rates else Undefined("the curve gets as low as none of the targets")
 
 
-class EventScores:
-    """Scores from the highest down, each with its weight; counts of those that reach a threshold."""
-
-    def __init__(self, scores: Array, weights: Array | None) -> None:
-        self.scores, self._weights = scores, weights
-
-    @classmethod
-    def of(cls, scores: Array) -> EventScores:
-        return cls(-np.sort(-np.asarray(scores, dtype=np.float64)), None)
-
-    def at_least(self, thresholds: Array) -> Array:
-        """The weight of the scores that reach each threshold."""
-        reached: Array = np.searchsorted(-self.scores, -thresholds, side="right")
-        if self._weights is not None:
-            reached = np.concatenate([[0], np.cumsum(self._weights, dtype=np.float64)])[reached]
-        return reached
-
-    def thresholds(self) -> Array:
-        """The distinct scores that occur (with a weight above 0), ascending."""
-        scores = self.scores if self._weights is None else self.scores[self._weights > 0]
-        return scores[last_of_ties(scores)][::-1]
-
-
 def curve_of(
-    positives: EventScores, negatives: EventScores, faces: float, images: float, every_score: bool
+    positives: SortedScores, negatives: SortedScores, faces: float, images: float, every_score: bool
 ) -> FreeResponseCurve:
-    thresholds = negatives.thresholds()
+    thresholds = negatives.steps()[0][::-1]
     if every_score:
-        thresholds = np.union1d(thresholds, positives.thresholds())
+        thresholds = np.union1d(thresholds, positives.steps()[0])
     if images <= 0:
         thresholds = thresholds[:0]
-    return FreeResponseCurve(thresholds, positives.at_least(thresholds), negatives.at_least(thresholds), faces, images)
-
-
-def last_of_ties(scores: Array) -> Array:
-    """Where runs of equal scores end."""
-    last = np.ones(len(scores), dtype=np.bool_)
-    last[:-1] = scores[1:] != scores[:-1]
-    return np.flatnonzero(last)
+    return FreeResponseCurve(thresholds, positives.reaching(thresholds), negatives.reaching(thresholds), faces, images)
 
 
 def nobody(faces: float) -> str:

@@ -7,9 +7,9 @@ is a column of the matrix and not a class.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, overload
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from evenhand.core.metric import (
 )
 from evenhand.core.records import Array, Records
 from evenhand.core.sparse import SparseMatrix
+from evenhand.metrics.curves import LazyCurves
 
 UNKNOWN = "unknown"
 _MANY_CELLS = 1000  # beyond, cells of one row each are kept without a table of their own
@@ -189,8 +190,13 @@ class Confusion(Metric[ConfusionCounts]):
             precision = _or_zero(right[:, index], named[:, index])
             for what, values in (("precision", precision), ("recall", recall[:, index]), ("f1", f1[:, index])):
                 columns[f"{what}:{label}"] = Numbers(np.where(rows > 0, values, np.nan), empty)
-        columns["confusion"] = _Grids(self.labels, part.tables(), rows > 0, empty)
-        return columns
+        tables, answers = part.tables(), (*self.labels, UNKNOWN)
+
+        def grid(cell: int) -> Grid | Undefined:
+            there = rows[cell] > 0
+            return Grid(self.labels, answers, tables[cell], "truth", "answer") if there else Undefined(empty)
+
+        return columns | {"confusion": LazyCurves(part.size, grid)}
 
     def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
         if isinstance(state, SingleAnswers):
@@ -284,30 +290,6 @@ class ClassRates(Confusion):
             ):
                 ratios[self._named(rate, label)] = self._of_some(top, bottom)
         return ratios
-
-
-@dataclass(frozen=True, eq=False)
-class _Grids(Sequence[Grid | Undefined]):
-    """The confusion matrix of every cell, made when it is looked at: draws have hundreds of thousands."""
-
-    labels: tuple[str, ...]
-    counts: Array  # (cells, classes, classes + 1)
-    there: Array  # (cells,): whether the cell has rows
-    reason: str
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    @overload
-    def __getitem__(self, cell: int) -> Grid | Undefined: ...
-    @overload
-    def __getitem__(self, cell: slice) -> Sequence[Grid | Undefined]: ...
-    def __getitem__(self, cell: int | slice) -> Grid | Undefined | Sequence[Grid | Undefined]:
-        if isinstance(cell, slice):
-            return _Grids(self.labels, self.counts[cell], self.there[cell], self.reason)
-        if not self.there[cell]:
-            return Undefined(self.reason)
-        return Grid(self.labels, (*self.labels, UNKNOWN), self.counts[cell], "truth", "answer")
 
 
 def _or_zero(top: Array, bottom: Array) -> Array:

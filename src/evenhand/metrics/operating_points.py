@@ -7,7 +7,7 @@ accepted, but stays in the denominator.
 Five readings of "TAR at FAR α" are in use, and they give different numbers for the same
 scores, so each has a name (`Convention`). `exact` keeps what the words promise: the best
 TAR while the false match rate is at most α. Each is one function below; what it asks of the
-impostors (`RankedImpostors`) is answered by all scores, sorted, or by the highest of a resample.
+impostors (`RankedImpostors`) is answered by all scores, sorted, by the highest of a resample, or by a stream.
 """
 
 from __future__ import annotations
@@ -265,43 +265,6 @@ def rates_by_convention(
     return {convention: rates_at(genuine, impostor, fars, convention) for convention in Convention}
 
 
-Range = tuple[float, float]  # of scores, without its ends; infinite: and everything beyond
-
-
-def nearest_between(
-    genuine: SortedScores,
-    impostor: SortedScores,
-    far: float,
-    ranges: Sequence[Range],
-    seen: Range,
-    best: RatePoint | None = None,
-) -> tuple[RatePoint | None, bool]:
-    """The rate by the convention `nearest` when only some ranges of impostor scores are known one by one.
-
-    Elsewhere impostors may be summed up; which points a curve keeps is known inside the ranges. `best` is the nearest
-    point of those that were `seen` before. Comes back with whether no point outside of what was seen can be nearer.
-    """
-    false, true, threshold = full_curve(genuine, impostor)
-    kept = kept_points(false, true) & np.any([_inside(threshold, each) for each in ranges], axis=0)
-    if kept.any():
-        at = int(np.flatnonzero(kept)[nearest_place(false[kept], impostor.total, far)])
-        here = RatePoint(true[at] / genuine.total, float(threshold[at]), false[at] / impostor.total, float(false[at]))
-        # Among equally near points the largest rate, then the last point.
-        best = min(
-            (each for each in (best, here) if each is not None),
-            key=lambda each: (abs(each.fmr - far), -each.false_accepts, each.threshold),
-        )
-    if best is None:
-        return None, False
-    rivals = ~_inside(threshold, seen) & (np.abs(false / impostor.total - far) <= abs(best.fmr - far))
-    return best, not rivals.any()
-
-
-def _inside(threshold: Array, limits: Range) -> Array:
-    low, high = limits
-    return np.asarray(((threshold > low) | (low == -np.inf)) & ((threshold < high) | (high == np.inf)))
-
-
 def exact_threshold(genuine: SortedScores, impostor: SortedScores, far: float) -> float:
     """The smallest observed score at which the false match rate is at most `far`; +∞ when there is none.
 
@@ -323,28 +286,13 @@ def corner_points(genuine: SortedScores, impostor: SortedScores) -> Corners:
     before = np.concatenate([[0.0], reached[:-1]])
     x = np.column_stack([impostor.above(values), impostor.reaching(values)]).reshape(-1) / impostor.total
     y = np.column_stack([before, reached]).reshape(-1) / genuine.total
-    threshold = np.column_stack([_next_observed(genuine, impostor, values), values]).reshape(-1)
+    threshold = np.column_stack([next_observed(genuine, impostor, values), values]).reshape(-1)
     lowest = min(float(side.scores[0]) for side in (genuine, impostor) if len(side.scores))
     x = np.concatenate([[0.0], x, [1.0]])
     y = np.concatenate([[0.0], y, [1.0]])
     threshold = np.concatenate([[np.inf], threshold.astype(np.float64), [lowest]])
     new = np.concatenate([[True], (np.diff(x) != 0) | (np.diff(y) != 0)])
     return x[new], y[new], threshold[new]
-
-
-def full_curve(genuine: SortedScores, impostor: SortedScores) -> tuple[Array, Array, Array]:
-    """False and true accepts at every distinct score from the top, after a first point (0, 0) at +∞."""
-    values, false = impostor.steps()  # descending
-    mine, reached = genuine.steps()
-    place = np.searchsorted(-values, -mine, side="left")  # where each genuine score stands among the impostors
-    tied = (place < len(values)) & (np.append(values, values[:1])[np.minimum(place, max(len(values) - 1, 0))] == mine)
-    before = np.concatenate([np.zeros(1), false])[place]  # impostors above each genuine score
-    values, false = np.insert(values, place[~tied], mine[~tied]), np.insert(false, place[~tied], before[~tied])
-    true = np.zeros(len(values))
-    true[place + np.cumsum(~tied) - ~tied] = np.diff(reached, prepend=0.0)
-    np.cumsum(true, out=true)
-    start = np.zeros(1)
-    return np.concatenate([start, false]), np.concatenate([start, true]), np.concatenate([[np.inf], values])
 
 
 def kept_points(false: Array, true: Array, *, is_top: bool = True, is_bottom: bool = True) -> Array:
@@ -459,7 +407,7 @@ def _nearest(genuine: SortedScores, impostor: RankedImpostors, far: float, *, is
     place, reach = impostor.places_above(impostor.refused_at(far)), _REACH
     while True:
         first, last = max(place - reach, 0), min(place + reach, impostor.length)
-        stretch = _Stretch.of(genuine, impostor, first, last)
+        stretch = CurveStretch.of(genuine, impostor, first, last)
         at = None if stretch is None else stretch.nearest(impostor.total, far, is_thinned=is_thinned)
         if stretch is not None and at is not None:
             false, true, threshold = (float(column[at]) for column in stretch[:3])
@@ -469,7 +417,7 @@ def _nearest(genuine: SortedScores, impostor: RankedImpostors, far: float, *, is
         reach *= 4
 
 
-class _Stretch(NamedTuple):
+class CurveStretch(NamedTuple):
     """Points of the curve from one score down to another, with nothing left out between them."""
 
     false: Array
@@ -479,7 +427,7 @@ class _Stretch(NamedTuple):
     is_bottom: bool  # ends with the point at which everybody is
 
     @classmethod
-    def of(cls, genuine: SortedScores, impostor: RankedImpostors, first: int, last: int) -> _Stretch | None:
+    def of(cls, genuine: SortedScores, impostor: RankedImpostors, first: int, last: int) -> CurveStretch | None:
         """The points at the scores of the impostors from the first to the last place; None when there are none."""
         is_top, is_bottom = first == 0, last == impostor.length and impostor.is_whole
         scores, weights, before = impostor.between(first, last)
@@ -510,14 +458,14 @@ class _Stretch(NamedTuple):
             kept = np.flatnonzero(kept_points(self.false, self.true, is_top=self.is_top, is_bottom=self.is_bottom))
         if not len(kept):
             return None
-        nearest = int(kept[nearest_place(self.false[kept], total, far)])
+        nearest = int(kept[_nearest_place(self.false[kept], total, far)])
         best = abs(float(self.false[nearest]) / total - far)
         above_all = self.is_top or far - self.false[0] / total > best
         below_all = self.is_bottom or self.false[-1] / total - far > best
         return nearest if above_all and below_all else None
 
 
-def nearest_place(false: Array, impostors: float, far: float) -> int:
+def _nearest_place(false: Array, impostors: float, far: float) -> int:
     """The point whose rate is nearest; among equally near ones the largest rate, then the last point."""
     guess = int(np.searchsorted(false, far * impostors, side="left"))
     around = range(max(guess - 2, 0), min(guess + 3, len(false)))  # rounding can't move it further
@@ -525,7 +473,7 @@ def nearest_place(false: Array, impostors: float, far: float) -> int:
     return int(np.searchsorted(false, false[best], side="right")) - 1
 
 
-def _next_observed(genuine: SortedScores, impostor: SortedScores, values: Array) -> Array:
+def next_observed(genuine: SortedScores, impostor: SortedScores, values: Array) -> Array:
     """The smallest score of either class above each value; +∞ where there is none."""
     found = np.full(len(values), np.inf)
     for side in (genuine, impostor):

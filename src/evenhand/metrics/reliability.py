@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, overload
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from evenhand.core.metric import (
     tally,
 )
 from evenhand.core.records import Array, Records
+from evenhand.metrics.curves import LazyCurves
 
 NOTHING = "no answer states a confidence"
 
@@ -86,8 +87,18 @@ class Reliability(Metric[Stated]):
         return {
             "expected_calibration_error": ratio(apart, answers, NOTHING),
             "mean_confidence": ratio(part.confidence.sum(axis=1), answers, NOTHING),
-            "reliability": _Tables(self, part),
+            "reliability": LazyCurves(len(part.count), lambda cell: self._table(part, cell)),
         }
+
+    def _table(self, state: Stated, cell: int) -> Grid | Undefined:
+        count = np.asarray(state.count[cell], dtype=np.float64)
+        if not count.any():
+            return Undefined(NOTHING)
+        filled, bins = count > 0, self.bins
+        names = tuple(f"{low / bins:g}–{(low + 1) / bins:g}" for low in range(bins) if filled[low])
+        means = np.stack([state.confidence[cell], state.right[cell]]) / np.where(filled, count, 1.0)
+        values = np.column_stack([count, means[0], means[1]])[filled]
+        return Grid(names, ("answers", "stated", "right"), values, "confidence", "")
 
     def ratios(self, state: Stated) -> Mapping[str, Ratio]:
         top, bottom = state.confidence.sum(axis=1), state.count.sum(axis=1).astype(np.float64)
@@ -98,31 +109,3 @@ class Reliability(Metric[Stated]):
 
     def tallied(self, state: Stated) -> Array | None:
         return np.asarray(state.count.sum(axis=1) + state.absent) if self.weight is None else None
-
-
-@dataclass(frozen=True, eq=False)
-class _Tables(Sequence[Grid | Undefined]):
-    """The reliability table of a cell, made when it is asked for."""
-
-    metric: Reliability
-    state: Stated
-
-    def __len__(self) -> int:
-        return len(self.state.count)
-
-    @overload
-    def __getitem__(self, cell: int) -> Grid | Undefined: ...
-    @overload
-    def __getitem__(self, cell: slice) -> Sequence[Grid | Undefined]: ...
-    def __getitem__(self, cell: int | slice) -> Grid | Undefined | Sequence[Grid | Undefined]:
-        if isinstance(cell, slice):
-            return [self[index] for index in range(len(self))[cell]]
-        count = np.asarray(self.state.count[cell], dtype=np.float64)
-        if not count.any():
-            return Undefined(NOTHING)
-        filled = count > 0
-        bins = self.metric.bins
-        names = tuple(f"{low / bins:g}–{(low + 1) / bins:g}" for low in range(bins) if filled[low])
-        means = np.stack([self.state.confidence[cell], self.state.right[cell]]) / np.where(filled, count, 1.0)
-        values = np.column_stack([count, means[0], means[1]])[filled]
-        return Grid(names, ("answers", "stated", "right"), values, "confidence", "")

@@ -5,8 +5,9 @@ A score that is not finite is missing. Rows may have weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -36,42 +37,44 @@ class ScoresOfRows(Collected):
     true: Array  # (rows,)
     weight: Array  # (rows,)
 
-    @classmethod
-    def measured(
-        cls, rows: Records, names: tuple[str, str, str | None], cells: Array | None, size: int
-    ) -> ScoresOfRows:
-        """The rows' scores, truth and weights, from the columns of these names."""
-        score, true = np.asarray(rows[names[0]], dtype=np.float64), np.asarray(rows[names[1]], dtype=np.bool_)
-        weight = np.ones(len(rows)) if names[2] is None else np.asarray(rows[names[2]], dtype=np.float64)
-        codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
-        return cls(codes, size, None, score, true, weight)
-
     def side(self, cell: int) -> tuple[SortedScores, SortedScores]:
         """The weighted scores of a cell that are true, and the others."""
-        return self._side(cell, self._ordered())
+        weight = self.weights_of(cell) * self.weight
+        true, false = (SortedScores.weighted(self.score[rows], weight[rows]) for rows in self._ordered)
+        return true, false
 
-    def sides(self) -> Iterator[tuple[SortedScores, SortedScores]]:
-        """Both sides of every cell."""
-        ordered = self._ordered()
-        return (self._side(cell, ordered) for cell in range(self.size))
-
-    def absent(self) -> Array:
-        """(cells,): rows without a score."""
-        return _per_cell(self, ~np.isfinite(self.score), np.ones(len(self.score))).astype(np.int64)
-
+    @cached_property
     def _ordered(self) -> tuple[Array, Array]:
         order = np.argsort(self.score, kind="stable")
         order = order[np.isfinite(self.score[order])]
         return order[self.true[order]], order[~self.true[order]]
 
-    def _side(self, cell: int, ordered: tuple[Array, Array]) -> tuple[SortedScores, SortedScores]:
-        weight = self.weights_of(cell) * self.weight
-        true, false = (SortedScores.weighted(self.score[rows], weight[rows]) for rows in ordered)
-        return true, false
+
+class _OfScores(Metric[ScoresOfRows]):
+    """What the metrics of scores share: the columns they read, and a state that keeps the rows."""
+
+    score: str
+    truth: str
+    weight: str | None
+    collects: ClassVar[bool] = True
+    output_scale: ClassVar[Scale] = UNIT_SCALE
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.score, self.truth, self.weight) if name is not None)
+
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ScoresOfRows:
+        score, true = np.asarray(rows[self.score], dtype=np.float64), np.asarray(rows[self.truth], dtype=np.bool_)
+        weight = np.ones(len(rows)) if self.weight is None else np.asarray(rows[self.weight], dtype=np.float64)
+        codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
+        return ScoresOfRows(codes, size, None, score, true, weight)
+
+    def missing(self, state: ScoresOfRows) -> Array:
+        return state.per_cell(~np.isfinite(state.score)).astype(np.int64)
 
 
 @dataclass(frozen=True)
-class ScoreRates(Metric[ScoresOfRows]):
+class ScoreRates(_OfScores):
     """True and false positive rates of every group at thresholds set on everyone; accepted is a score at or above.
 
     A threshold is named by what everyone together reaches there: `FPR=0.1` is the lowest threshold at which at most
@@ -86,8 +89,6 @@ class ScoreRates(Metric[ScoresOfRows]):
     score: str = "score"
     truth: str = "same"
     weight: str | None = None
-    collects: ClassVar[bool] = True
-    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
@@ -101,13 +102,6 @@ class ScoreRates(Metric[ScoresOfRows]):
         named = [f"FPR={rate:g}" for rate in self.fpr] + [f"TPR={rate:g}" for rate in self.tpr]
         return (*named, *(f"score={threshold:g}" for threshold in self.thresholds))
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(name for name in (self.score, self.truth, self.weight) if name is not None)
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ScoresOfRows:
-        return ScoresOfRows.measured(rows, (self.score, self.truth, self.weight), cells, size)
-
     def result(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Column]:
         columns: dict[str, Column] = {}
         for output, sums in self._sums(part, self._thresholds(whole)).items():
@@ -117,9 +111,6 @@ class ScoreRates(Metric[ScoresOfRows]):
 
     def ratios(self, state: ScoresOfRows) -> Mapping[str, Ratio]:
         return self._sums(state, self._thresholds(state)) if state.mixture is None else {}
-
-    def missing(self, state: ScoresOfRows) -> Array:
-        return state.absent()
 
     def points(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Sequence[OperatingPoint | None]]:
         points: dict[str, list[OperatingPoint | None]] = {}
@@ -136,12 +127,12 @@ class ScoreRates(Metric[ScoresOfRows]):
 
     def _sums(self, state: ScoresOfRows, thresholds: Sequence[float]) -> dict[str, Ratio]:
         known = np.isfinite(state.score)
-        of = [_per_cell(state, known & side, state.weight) for side in (state.true, ~state.true)]
+        of = [state.per_cell(np.where(known & side, state.weight, 0.0)) for side in (state.true, ~state.true)]
         ratios = {}
         for point, threshold in zip(self._points, thresholds, strict=True):
             accepted = known & (state.score >= threshold)
             for rate, side, bottom in (("TPR", state.true, of[0]), ("FPR", ~state.true, of[1])):
-                top = _per_cell(state, accepted & side, state.weight)
+                top = state.per_cell(np.where(accepted & side, state.weight, 0.0))
                 ratios[f"{rate}@{point}"] = Ratio(top, bottom, Kind.PROPORTION)
         return ratios
 
@@ -161,7 +152,7 @@ class ScoreRates(Metric[ScoresOfRows]):
 
 
 @dataclass(frozen=True)
-class WeightedSeparation(Metric[ScoresOfRows]):
+class WeightedSeparation(_OfScores):
     """How well weighted scores tell positives from negatives over all thresholds: AUC, EER, ROC, DET.
 
     Rows without a score are left out and counted.
@@ -171,25 +162,13 @@ class WeightedSeparation(Metric[ScoresOfRows]):
     weight: str
     score: str = "score"
     truth: str = "same"
-    collects: ClassVar[bool] = True
-    output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
         return Separation(self.name).outputs
 
-    @property
-    def columns(self) -> tuple[str, str, str]:
-        return (self.score, self.truth, self.weight)
-
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> ScoresOfRows:
-        return ScoresOfRows.measured(rows, self.columns, cells, size)
-
     def result(self, part: ScoresOfRows, whole: ScoresOfRows) -> Mapping[str, Column]:
-        return separation_of(part)
-
-    def missing(self, state: ScoresOfRows) -> Array:
-        return state.absent()
+        return separation_of(part.size, part.side)
 
 
 def _accepted_share(state: ScoresOfRows, side: Array) -> tuple[Array, Array]:
@@ -199,11 +178,3 @@ def _accepted_share(state: ScoresOfRows, side: Array) -> tuple[Array, Array]:
     scores, weight = state.score[rows], np.cumsum(state.weight[rows])
     last = np.append(scores[1:] != scores[:-1], True)[: len(scores)]  # of equal scores all are accepted
     return scores[last], weight[last] / max(float(weight[-1]) if len(weight) else 0.0, np.finfo(float).tiny)
-
-
-def _per_cell(state: ScoresOfRows, rows: Array, weight: Array) -> Array:
-    """The weight of some rows in every cell."""
-    basis = np.bincount(state.codes[rows], weight[rows], minlength=state.basis)
-    if state.mixture is None:
-        return basis
-    return np.asarray(state.mixture @ basis, dtype=np.float64)

@@ -32,8 +32,18 @@ from evenhand.core.metric import (
 )
 from evenhand.core.records import Array, Records
 from evenhand.metrics.curves import LazyCurves
-from evenhand.metrics.search_rates import ANY_RANK, GallerySearch, Searches, SearchRates, TieRule, share_of, trade_off
-from evenhand.metrics.search_resampling import resampled_searches
+from evenhand.metrics.search_rates import (
+    ANY_RANK,
+    GallerySearch,
+    Searches,
+    ThresholdRates,
+    TieRule,
+    rates_of_cells,
+    resampled_rates,
+    share_of,
+    trade_off,
+    weights_of_cells,
+)
 
 STANDARD_RATES = (1e-3, 1e-2, 1e-1)
 STANDARD_RANKS = (1, 5, 10)
@@ -75,26 +85,25 @@ class Cmc(_OfSearches):
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        found = {rank_name(rank): Direction.HIGHER for rank in self.ranks}
-        return {**found, "curve": Direction.NEITHER}
+        return {**{rank_name(rank): Direction.HIGHER for rank in self.ranks}, "curve": Direction.NEITHER}
 
     def result(self, part: Searches, whole: Searches) -> Mapping[str, Column]:
-        rates = []
-        totals = []
-        for gallery in part.galleries:
-            hits, mated = self._counts(part, gallery)
-            rates.append(hits)
-            totals.append(mated)
-        curve = _combined(rates, totals, self.combination, part.size, self._longest())
-        found: dict[str, Column] = {rank_name(rank): Numbers(curve[:, rank - 1], _NO_MATED) for rank in self.ranks}
+        counts = [self._counts(part, gallery) for gallery in part.galleries]
+        hits = np.array([top for top, _ in counts]).reshape(-1, part.size, self._longest())
+        mated = np.array([bottom for _, bottom in counts]).reshape(-1, part.size, 1)
+        if self.combination == "mean":
+            curve = _mean(share_of(hits, mated))
+        else:
+            curve = share_of(hits.sum(axis=0), mated.sum(axis=0))
+        columns: dict[str, Column] = {rank_name(rank): Numbers(curve[:, rank - 1], _NO_MATED) for rank in self.ranks}
         shown = np.arange(1, min(self.depth, self._longest()) + 1)
-        found["curve"] = [
+        columns["curve"] = [
             Undefined(_NO_MATED)
             if np.isnan(line).any()
             else Curve(shown.astype(np.float64), line[: len(shown)], "rank", "identification rate")
             for line in curve
         ]
-        return found
+        return columns
 
     def _longest(self) -> int:
         return max((*self.ranks, self.depth))
@@ -103,8 +112,8 @@ class Cmc(_OfSearches):
         """(cells, ranks) mated probes with the mate at that rank or better, and (cells,) all mated probes."""
         longest = self._longest()
         inside = np.flatnonzero((state.gallery == gallery) & state.mated)
-        found = state.rank[inside]
-        limit = np.where((found > 0) & (found <= longest), found, longest + 1)
+        rank = state.rank[inside]
+        limit = np.where((rank > 0) & (rank <= longest), rank, longest + 1)
         table = np.zeros((state.basis, longest + 1))
         np.add.at(table, (state.codes[inside], limit - 1), 1.0)
         hits, mated = np.cumsum(table, axis=1)[:, :longest], table.sum(axis=1)
@@ -130,76 +139,65 @@ class OpenSetSearch(_OfSearches):
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        found = {tpir_name(rate, limit): Direction.HIGHER for limit in self.limits for rate in self.fpir}
-        found |= {fpir_name(rate): Direction.LOWER for rate in self.fpir}
-        found |= {fnir_name(rate): Direction.LOWER for rate in self.fpir}
-        return {**found, "IET": Direction.NEITHER}
+        outputs = {tpir_name(rate, limit): Direction.HIGHER for limit in self.limits for rate in self.fpir}
+        outputs |= {name(rate): Direction.LOWER for name in (fpir_name, fnir_name) for rate in self.fpir}
+        return {**outputs, "IET": Direction.NEITHER}
 
     def result(self, part: Searches, whole: Searches) -> Mapping[str, Column]:
-        galleries = part.galleries
-        first = self.limits[0] if self.limits else 1
-        own: list[list[SearchRates]] = []
-        at_shared: list[list[SearchRates]] = []
-        for gallery in galleries:
-            everyone = GallerySearch(whole, gallery).at(self.fpir, (first,))
-            search = GallerySearch(part, gallery)
-            own.append(search.at(self.fpir, self.limits))
-            at_shared.append(search.beyond([reading.threshold for reading in everyone], first))
-        found: dict[str, Column] = {}
-        for place, rate in enumerate(self.fpir):
-            read = [readings[place] for readings in own]
-            shared = [readings[place] for readings in at_shared]
-            mated, nonmated = [reading.mated for reading in read], [reading.nonmated for reading in read]
-            for limit in self.limits:
-                rates = [reading.tpir[limit] for reading in read]
-                reason = f"{_NO_MATED}, or {_NO_NONMATED}"
-                found[tpir_name(rate, limit)] = _numbers(rates, mated, self.combination, part.size, reason)
-            fpir = [reading.fpir for reading in shared]
-            found[fpir_name(rate)] = _numbers(fpir, nonmated, self.combination, part.size, _NO_NONMATED)
-            fnir = [1.0 - reading.tpir[first] for reading in shared]
-            found[fnir_name(rate)] = _numbers(fnir, mated, self.combination, part.size, _NO_MATED)
-        found["IET"] = LazyCurves(part.size, lambda cell: self._trade_off(part, galleries, cell))
-        return {output: found[output] for output in self.outputs}
+        values = self._over_galleries(rates_of_cells(part, whole, self.fpir, self._limits), (part.size,))
+        reasons = {"TPIR": f"{_NO_MATED}, or {_NO_NONMATED}", "FPIR": _NO_NONMATED, "FNIR": _NO_MATED}
+        columns: dict[str, Column] = {
+            output: Numbers(rates, reasons[output.partition("@")[0]]) for output, rates in values.items()
+        }
+        return columns | {"IET": LazyCurves(part.size, lambda cell: self._trade_off(part, cell))}
 
     def redrawn(
         self, state: Searches, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
     ) -> Mapping[str, Array] | None:
-        if state.mixture is not None or cells.unit_b is not None:
+        if state.mixture is not None or cells.unit_b is not None or not state.galleries:
             return None
-        first = self.limits[0] if self.limits else 1
-        galleries = resampled_searches(state, cells, weights, self.fpir, self.limits or (first,))
-        found: dict[str, Array] = {}
-        for place, rate in enumerate(self.fpir):
-            read = [rates[place] for rates in galleries]
-            mated, nonmated = [one.mated for one in read], [one.nonmated for one in read]
-            for limit in self.limits:
-                found[tpir_name(rate, limit)] = self._over_galleries([one.tpir[limit] for one in read], mated)
-            found[fpir_name(rate)] = self._over_galleries([one.fpir for one in read], nonmated)
-            found[fnir_name(rate)] = self._over_galleries([one.fnir for one in read], mated)
-        return {output: found[output] for output in wanted}
+        tables = resampled_rates(state, cells, weights, self.fpir, self._limits)
+        values = self._over_galleries(tables, tables[0].shape[2:])
+        return {output: values[output] for output in wanted}
 
-    def _over_galleries(self, rates: list[Array], bottoms: list[Array]) -> Array:
-        """The same combination as of single cells, for (draws, groups)."""
-        shape = rates[0].shape
-        flat = [[table.reshape(-1) for table in tables] for tables in (rates, bottoms)]
-        return _numbers(flat[0], flat[1], self.combination, rates[0].size, "").values.reshape(shape)
+    @property
+    def _limits(self) -> tuple[int, ...]:
+        return self.limits or (1,)
+
+    def _over_galleries(self, tables: Sequence[Array], shape: tuple[int, ...]) -> dict[str, Array]:
+        """The outputs, combined over tables (rates, limits + 4, …) of every gallery."""
+        nothing = np.full((len(self.fpir), len(self._limits) + 4, *shape), np.nan)
+        *tpir, fpir, fnir, mated, nonmated = np.moveaxis(np.stack(tables or [nothing]), 2, 0)
+        values: dict[str, Array] = {}
+        for limit, rates in zip(self.limits, tpir, strict=False):
+            combined = _combined(rates, mated, self.combination)
+            values |= {tpir_name(rate, limit): combined[place] for place, rate in enumerate(self.fpir)}
+        for name, rates, bottom in ((fpir_name, fpir, nonmated), (fnir_name, fnir, mated)):
+            combined = _combined(rates, bottom, self.combination)
+            values |= {name(rate): combined[place] for place, rate in enumerate(self.fpir)}
+        return {output: values[output] for output in self.outputs if output in values}
 
     def points(self, part: Searches, whole: Searches) -> Mapping[str, Sequence[OperatingPoint | None]]:
         """Realised FPIR over all galleries; the threshold where there is one gallery."""
-        read = [GallerySearch(part, gallery).at(self.fpir, self.limits) for gallery in part.galleries]
-        found: dict[str, Sequence[OperatingPoint | None]] = {}
-        for place, rate in enumerate(self.fpir):
-            own = [readings[place] for readings in read]
-            points = [self._point(own, rate, cell) for cell in range(part.size)]
-            found |= {tpir_name(rate, limit): points for limit in self.limits}
-        return found
+        searches = [GallerySearch.of(part, gallery) for gallery in part.galleries]
+        points: dict[str, list[OperatingPoint | None]] = {
+            tpir_name(rate, limit): [] for limit in self.limits for rate in self.fpir
+        }
+        for block, weights in weights_of_cells(part):
+            for rate in self.fpir:
+                read = [search.threshold(weights, rate) for search in searches]
+                own = [self._point(read, rate, cell) for cell in range(block.stop - block.start)]
+                for limit in self.limits:
+                    points[tpir_name(rate, limit)] += own
+        return points
 
-    def _trade_off(self, state: Searches, galleries: Sequence[int], cell: int) -> Curve | Undefined:
-        first = self.limits[0] if self.limits else 1
-        sides = [GallerySearch(state, gallery).sides(cell, first) for gallery in galleries]
+    def _trade_off(self, state: Searches, cell: int) -> Curve | Undefined:
+        (weights,) = state.basis_weights(np.array([cell])).astype(np.float64)
+        searches = (GallerySearch.of(state, gallery) for gallery in state.galleries)
+        sides = [search.curve_sides(weights, self._limits[0]) for search in searches]
         return trade_off(sides, pooled=self.combination == "pooled")
 
-    def _point(self, own: Sequence[SearchRates], rate: float, cell: int) -> OperatingPoint | None:
+    def _point(self, own: Sequence[ThresholdRates], rate: float, cell: int) -> OperatingPoint | None:
         there = [reading for reading in own if not np.isnan(reading.fpir[cell])]
         if not there:
             return None
@@ -238,25 +236,13 @@ def fnir_name(rate: float) -> str:
     return f"FNIR@overall FPIR={rate:.12g}"
 
 
-def _combined(tops: list[Array], bottoms: list[Array], how: Combination, cells: int, width: int) -> Array:
-    """(cells, width): rates over galleries; a gallery without a denominator is left out of the mean."""
-    if not tops:
-        return np.full((cells, width), np.nan)
-    top, bottom = np.stack(tops), np.stack(bottoms)[:, :, None]
-    if how == "pooled":
-        return share_of(top.sum(axis=0), bottom.sum(axis=0))
-    return _mean(share_of(top, bottom))
-
-
-def _numbers(rates: list[Array], bottoms: list[Array], how: Combination, cells: int, reason: str) -> Numbers:
-    if not rates:
-        return Numbers(np.full(cells, np.nan), reason)
+def _combined(rates: Array, bottoms: Array, how: Combination) -> Array:
+    """Rates over galleries, the first axis; a gallery without a denominator is left out."""
     if how == "mean":
-        return Numbers(_mean(np.stack(rates)), reason)
-    defined = [~np.isnan(rate) for rate in rates]
-    top = sum(np.where(there, rate * n, 0.0) for there, rate, n in zip(defined, rates, bottoms, strict=True))
-    bottom = sum(np.where(there, n, 0.0) for there, n in zip(defined, bottoms, strict=True))
-    return Numbers(share_of(np.asarray(top), np.asarray(bottom)), reason)
+        return _mean(rates)
+    there = ~np.isnan(rates)
+    top = np.where(there, rates * bottoms, 0.0).sum(axis=0)
+    return share_of(top, np.where(there, bottoms, 0.0).sum(axis=0))
 
 
 def _mean(rates: Array) -> Array:

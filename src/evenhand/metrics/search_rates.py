@@ -1,20 +1,26 @@
 """The searches of a gallery, sorted once and read at thresholds, for many cells at a time.
 
 A cell's threshold at a false positive identification rate is the lowest score that at most this share of its
-non-mated searches reaches. Cells may be groups or draws: each weighs the same sorted searches in its own way.
+non-mated searches reaches. Cells may be groups or draws: each weighs the same sorted searches in its own way, by
+weights of what the searches belong to (`owner`: a basis cell, or a person who is resampled).
+
+Thresholds lie among the highest non-mated searches, and over all cells they move within a range of scores: what lies
+above that range counts in every cell and is one product of weights and counts, and only searches inside the range are
+weighed one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evenhand.core.metric import Collected, Curve, Undefined
-from evenhand.core.records import Array, Records
-from evenhand.core.sparse import dense_rows
+from evenhand.core.metric import Collected, Curve, Sampled, Undefined
+from evenhand.core.records import Array, Records, blocks
+from evenhand.metrics.operating_points import SortedScores, next_observed
 
 NO_GALLERY = -1  # as a gallery: a row that no rate here counts
 LEFT_OUT = -2  # as a gallery: a search that failed and is left out of all rates, but counted as missing
@@ -22,6 +28,9 @@ ANY_RANK = 0  # as a rank limit: the mate may stand anywhere in the list
 TieRule = Literal["pessimistic", "optimistic"]
 
 _CELLS_AT_ONCE = 1 << 22  # cells × rows of the weights that are held at a time
+_SPARE = 1.3  # so much more than the share of a rate is looked at first
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +67,7 @@ class Searches(Collected):
     def left_out(self) -> Array | None:
         """(cells,): searches that were left out of all rates; None when there are none."""
         out = self.gallery == LEFT_OUT
-        if not out.any():
-            return None
-        counts = np.bincount(self.codes[out], minlength=self.basis)
-        return counts if self.mixture is None else np.asarray(self.mixture @ counts)
+        return self.per_cell(out) if out.any() else None
 
 
 def ranks_of(mate: Array, above: Array, tied: Array, ties: TieRule = "pessimistic") -> Array:
@@ -74,99 +80,195 @@ def ranks_of(mate: Array, above: Array, tied: Array, ties: TieRule = "pessimisti
     return np.where(np.asarray(mate) > -np.inf, 1 + others, 0)
 
 
-class SearchRates(NamedTuple):
-    """Rates of every cell at one FPIR in one gallery; NaN where undefined."""
+class RankedSearches(NamedTuple):
+    """Searches of one kind in one gallery, from the highest score down."""
 
-    tpir: Mapping[int, Array]  # by rank limit
-    threshold: Array
-    fpir: Array  # realised
-    false_positives: Array
-    mated: Array
-    nonmated: Array
+    falling: Array  # negated scores: these rise
+    row: Array
+    owner: Array  # what weighs it
+    rank: Array
+
+    def only(self, rows: Array) -> RankedSearches:
+        """Those of some rows."""
+        kept = np.flatnonzero(rows[self.row])
+        return RankedSearches(*(column[kept] for column in self))
+
+    def total(self, weights: Floats) -> Floats:
+        """(cells,): the weight of all."""
+        return np.asarray(weights @ np.bincount(self.owner, minlength=weights.shape[1]))
+
+    def refused(self, weights: Floats, total: Floats, rate: float) -> Floats:
+        """(cells,): the highest score that must be refused, negated; +∞ when all may pass, NaN without any."""
+        count = len(self.owner)
+        taken = min(count, int(_SPARE * rate * count) + 64)
+        while True:
+            passed = np.cumsum(weights[:, self.owner[:taken]], axis=1)
+            over = share_of(passed, total[:, None]) > rate
+            is_known: NDArray[np.bool_] = np.asarray(over.any(axis=1))
+            if taken == count or is_known[total > 0].all():
+                break
+            taken = min(count, 4 * taken)
+        place = over.argmax(axis=1) if taken else np.zeros(len(weights), dtype=np.intp)
+        refused = np.where(is_known, self.falling[place] if count else np.inf, np.inf)
+        return np.where(total > 0, refused, np.nan)
+
+    def above(self, weights: Floats, refused: Floats, limit: int | None = None) -> Floats:
+        """(cells,): the weight of scores above a refused one; with a limit, of those with a rank within it."""
+        known = ~np.isnan(refused)
+        place = np.searchsorted(self.falling, np.where(known, refused, -np.inf), side="left")
+        counted = self.within(limit)
+        low, high = (int(place[known].min()), int(place[known].max())) if known.any() else (0, 0)
+        sums = weights @ np.bincount(self.owner[:low][counted[:low]], minlength=weights.shape[1])
+        if high > low:
+            inside = np.zeros((len(weights), high - low + 1))
+            np.cumsum(weights[:, self.owner[low:high]] * counted[low:high], axis=1, out=inside[:, 1:])
+            sums = sums + inside[np.arange(len(weights)), np.clip(place - low, 0, high - low)]
+        return np.where(known, sums, np.nan)
+
+    def next_above(self, weights: Floats, refused: Floats) -> Floats:
+        """(cells,): the smallest score above a refused one that counts in the cell; +∞ when there is none."""
+        lowest = np.full(len(weights), np.inf)
+        for cell, place in enumerate(np.searchsorted(self.falling, refused, side="left")):
+            counted = np.flatnonzero(weights[cell, self.owner[:place]])
+            if len(counted):
+                lowest[cell] = -self.falling[counted[-1]]
+        return lowest
+
+    def within(self, limit: int | None) -> NDArray[np.bool_]:
+        """(searches,): whether the mate was compared and stands within a rank; without a limit, true of all."""
+        if limit is None:
+            return np.ones(len(self.rank), dtype=np.bool_)
+        return np.asarray((self.rank > 0) & ((self.rank <= limit) | (limit == ANY_RANK)))
+
+    def scores(self, weights: Floats, limit: int | None = None) -> SortedScores:
+        """The scores of one cell, by its weights (owners,)."""
+        return SortedScores.weighted(-self.falling[::-1], (weights[self.owner] * self.within(limit))[::-1])
 
 
-class GallerySides(NamedTuple):
-    """The searches of one gallery: best scores of strangers, scores of mates within the rank, and all mates' weight."""
+class ThresholdRates(NamedTuple):
+    """The threshold of every cell at a false positive identification rate, and what passes it; NaN where undefined."""
 
-    top: Array  # (non-mated,), descending
-    top_weight: Array
-    mate: Array  # (mated,), descending
-    mate_weight: Array  # 0 where the mate stands too low in the list, or could not be compared
+    threshold: Floats
+    fpir: Floats  # realised
+    false_positives: Floats
+
+
+class GallerySearch(NamedTuple):
+    """The non-mated and the mated searches of one gallery, sorted once."""
+
+    strangers: RankedSearches
+    mates: RankedSearches
+
+    @classmethod
+    def of(cls, state: Searches, gallery: int, owner: Array | None = None) -> GallerySearch:
+        """All searches of a gallery; `owner` (rows,) weighs each, its basis cell when it is not given."""
+        inside = state.gallery == gallery
+        sides = []
+        for kind, score in ((inside & ~state.mated, state.top), (inside & state.mated, state.mate)):
+            rows = np.flatnonzero(kind)
+            rows = rows[np.argsort(-score[rows], kind="stable")]
+            sides.append(
+                RankedSearches(-score[rows], rows, (state.codes if owner is None else owner)[rows], state.rank[rows])
+            )
+        return cls(*sides)
+
+    def refused(self, weights: Floats, rates: Sequence[float]) -> Floats:
+        """(rates, cells): the highest score that must be refused, negated; NaN without strangers or without mates."""
+        total, has_mates = self.strangers.total(weights), self.mates.total(weights) > 0
+        refused = np.empty((len(rates), len(weights)))
+        for number, rate in enumerate(rates):
+            refused[number] = np.where(has_mates, self.strangers.refused(weights, total, rate), np.nan)
+        return refused
+
+    def rates(self, weights: Floats, rates: Sequence[float], limits: Sequence[int], shared: Floats) -> Floats:
+        """(rates, limits + 4, cells): TPIR by limit, FPIR, FNIR, mated, non-mated.
+
+        TPIR is read at a cell's own threshold, FPIR and FNIR (within the first limit) at `shared` (rates, cells).
+        """
+        nonmated, mated = self.strangers.total(weights), self.mates.total(weights)
+        table = np.empty((len(rates), len(limits) + 4, len(weights)))
+        for number, rate in enumerate(rates):
+            refused = self.strangers.refused(weights, nonmated, rate)
+            tpir = [share_of(self.mates.above(weights, refused, limit), mated) for limit in limits]
+            fpir = share_of(self.strangers.above(weights, shared[number]), nonmated)
+            fnir = 1.0 - share_of(self.mates.above(weights, shared[number], limits[0]), mated)
+            table[number] = [*tpir, fpir, fnir, mated, nonmated]
+        return table
+
+    def threshold(self, weights: Floats, rate: float) -> ThresholdRates:
+        """At each cell's own threshold."""
+        nonmated = self.strangers.total(weights)
+        (refused,) = self.refused(weights, [rate])
+        passed = self.strangers.above(weights, refused)
+        lowest = [side.next_above(weights, refused) for side in self]
+        threshold = np.where(np.isnan(refused), np.nan, np.minimum(*lowest))
+        return ThresholdRates(threshold, share_of(passed, nonmated), passed)
+
+    def curve_sides(self, weights: Floats, limit: int) -> CurveSides:
+        """Strangers and mates of one cell, by its weights (owners,)."""
+        mated = float(self.mates.total(weights[np.newaxis])[0])
+        return CurveSides(self.strangers.scores(weights), self.mates.scores(weights, limit), mated)
+
+
+def weights_of_cells(state: Searches) -> Iterator[tuple[slice, Floats]]:
+    """The weights (cells, basis) of all cells, so many at a time that memory stays bounded."""
+    step = max(1, _CELLS_AT_ONCE // max(len(state.codes), state.basis, 1))
+    for block in blocks(state.size, step):
+        yield block, state.basis_weights(np.arange(block.start, block.stop)).astype(np.float64)
+
+
+def rates_of_cells(part: Searches, whole: Searches, rates: Sequence[float], limits: Sequence[int]) -> list[Floats]:
+    """For every gallery `GallerySearch.rates` of all cells, beside those at the thresholds of `whole`."""
+    tables = []
+    for gallery in part.galleries:
+        everyone, search = GallerySearch.of(whole, gallery), GallerySearch.of(part, gallery)
+        shared, table = np.empty((len(rates), whole.size)), np.empty((len(rates), len(limits) + 4, part.size))
+        for block, weights in weights_of_cells(whole):
+            shared[:, block] = everyone.refused(weights, rates)
+        shared = np.broadcast_to(shared, (len(rates), part.size))
+        for block, weights in weights_of_cells(part):
+            table[:, :, block] = search.rates(weights, rates, limits, shared[:, block])
+        tables.append(table)
+    return tables
+
+
+def resampled_rates(
+    state: Searches, cells: Sampled, weights: Iterable[Array], rates: Sequence[float], limits: Sequence[int]
+) -> list[Floats]:
+    """For every gallery (rates, limits + 4, draws, groups): `GallerySearch.rates` in every draw and group."""
+    unit, pattern = np.asarray(cells.unit)[state.codes], np.asarray(cells.pattern)[state.codes]
+    kept = [np.asarray(keeps, dtype=np.bool_)[pattern] for keeps in cells.kept]
+    everyone = [GallerySearch.of(state, gallery, unit) for gallery in state.galleries]
+    groups = [[GallerySearch(*(side.only(rows) for side in search)) for rows in kept] for search in everyone]
+    tables = [[np.zeros((len(rates), len(limits) + 4, 0, len(kept)))] for _ in everyone]
+    for many in weights:
+        many = np.asarray(many, dtype=np.float64)
+        for table, whole, parts in zip(tables, everyone, groups, strict=True):
+            shared = whole.refused(many, rates)
+            table.append(np.stack([part.rates(many, rates, limits, shared) for part in parts], axis=3))
+    return [np.concatenate(table, axis=2) for table in tables]
+
+
+class CurveSides(NamedTuple):
+    """One cell in one gallery: best scores of strangers, scores of mates within the rank, and all mates' weight."""
+
+    strangers: SortedScores
+    hits: SortedScores
     mated: float
 
 
-class GallerySearch:
-    """The searches of one gallery, sorted once; rates of all cells at a time."""
-
-    def __init__(self, state: Searches, gallery: int) -> None:
-        inside = state.gallery == gallery
-        self.state = state
-        strangers = np.flatnonzero(inside & ~state.mated)
-        self.strangers = strangers[np.argsort(-state.top[strangers], kind="stable")]
-        mates = np.flatnonzero(inside & state.mated)
-        self.mates = mates[np.argsort(-state.mate[mates], kind="stable")]
-        self.top, self.mate, self.rank = state.top[self.strangers], state.mate[self.mates], state.rank[self.mates]
-
-    def at(self, rates: Sequence[float], limits: Sequence[int]) -> list[SearchRates]:
-        """At each cell's own thresholds: the lowest with at most `rate` of the non-mated searches above it."""
-        return self._read(limits, len(rates), lambda block, place: block.at(rates[place]))
-
-    def beyond(self, thresholds: Sequence[Array], limit: int) -> list[SearchRates]:
-        """At thresholds that were set elsewhere: one for all cells, or one per cell."""
-
-        def read(block: _CellBlock, place: int) -> SearchRates:
-            fixed = thresholds[place]
-            return block.beyond(fixed if len(fixed) == 1 else fixed[block.cells])
-
-        return self._read((limit,), len(thresholds), read)
-
-    def sides(self, cell: int, limit: int) -> GallerySides:
-        """Strangers and mates of one cell, for its curve."""
-        one = np.array([cell])
-        mates = self.weights(one, self.mates)[0]
-        listed = self.rank > 0 if limit == ANY_RANK else (self.rank > 0) & (self.rank <= limit)
-        return GallerySides(
-            self.top, self.weights(one, self.strangers)[0], self.mate, mates * listed, float(mates.sum())
-        )
-
-    def _read(
-        self, limits: Sequence[int], count: int, read: Callable[[_CellBlock, int], SearchRates]
-    ) -> list[SearchRates]:
-        """Readings of all cells, so many at a time that memory stays bounded."""
-        step = max(1, _CELLS_AT_ONCE // max(len(self.strangers), len(self.mates), 1))
-        parts = []
-        for start in range(0, max(self.state.size, 1), step):
-            block = _CellBlock(self, np.arange(start, min(start + step, self.state.size)), limits)
-            parts.append([read(block, place) for place in range(count)])
-        return [
-            SearchRates(
-                {limit: np.concatenate([part[place].tpir[limit] for part in parts]) for limit in limits},
-                *(np.concatenate([getattr(part[place], name) for part in parts]) for name in SearchRates._fields[1:]),
-            )
-            for place in range(count)
-        ]
-
-    def weights(self, cells: Array, rows: Array) -> Array:
-        """(cells, rows): how often each row counts in each cell."""
-        state = self.state
-        codes = state.codes[rows]
-        if state.mixture is None:
-            return np.asarray(codes == cells[:, None], dtype=np.float64)
-        return np.asarray(dense_rows(state.mixture, cells)[:, codes], dtype=np.float64)
-
-
-def trade_off(galleries: Sequence[GallerySides], *, pooled: bool = False) -> Curve | Undefined:
+def trade_off(galleries: Sequence[CurveSides], *, pooled: bool = False) -> Curve | Undefined:
     """FNIR over FPIR (the IET curve), combined over the galleries that have mated and non-mated searches.
 
     At each FPIR stands the lowest FNIR that does not exceed it, in every gallery by itself.
     A point for every rate at which something changes, from 0 on; thresholds where there is one gallery.
 
-    >>> some = GallerySides(np.array([0.5, 0.2]), np.ones(2), np.array([0.9, 0.4]), np.ones(2), 2.0)
+    >>> some = CurveSides(SortedScores.of(np.array([0.5, 0.2])), SortedScores.of(np.array([0.9, 0.4])), 2.0)
     >>> curve = trade_off([some])
     >>> curve.x.tolist(), curve.y.tolist()
     ([0.0, 0.5], [0.5, 0.0])
     """
-    steps = [_steps(one) for one in galleries if one.top_weight.sum() > 0 and one.mated > 0]
+    steps = [_steps(side) for side in galleries if side.strangers.total > 0 and side.mated > 0]
     if not steps:
         return Undefined("no mated probe, or no non-mated probe")
     grid = np.unique(np.concatenate([step.fpir for step in steps]))
@@ -190,103 +292,12 @@ class _Steps(NamedTuple):
     mated: float
 
 
-def _steps(side: GallerySides) -> _Steps:
-    counted = side.top_weight > 0
-    top, weight = side.top[counted], side.top_weight[counted]
-    ends = np.flatnonzero(np.append(top[1:] != top[:-1], True))
-    reached = np.cumsum(weight)[ends]
-    refused = np.append(top[ends], -np.inf)  # from k false positives on, this score is the first too many
-    start = np.concatenate([[0.0], reached]) / reached[-1]
-    hits = np.concatenate([[0.0], np.cumsum(side.mate_weight)])
-    above = np.searchsorted(-side.mate, -refused, side="left")
-    observed = np.sort(np.concatenate([top, side.mate[side.mate_weight > 0]]))
-    observed = observed[observed > -np.inf]
-    next_above = np.append(observed, np.inf)[np.searchsorted(observed, refused, side="right")]
-    return _Steps(start, 1.0 - hits[above] / side.mated, next_above, side.mated)
-
-
-class _CellBlock:
-    """The searches of some cells, weighted and summed from the top; read at any threshold."""
-
-    def __init__(self, search: GallerySearch, cells: Array, limits: Sequence[int]) -> None:
-        self.search, self.cells, self.limits = search, cells, limits
-        self.strangers, self.mates = search.weights(cells, search.strangers), search.weights(cells, search.mates)
-        self.nonmated, self.mated = self.strangers.sum(axis=1), self.mates.sum(axis=1)
-        self.passed = _running(self.strangers)
-        self.hits = {
-            limit: _running(self.mates if limit == ANY_RANK else self.mates * (search.rank <= limit), search.rank > 0)
-            for limit in limits
-        }
-
-    def at(self, rate: float) -> SearchRates:
-        """At the cells' own thresholds."""
-        search = self.search
-        # The first stranger, from the top, that would be one too many.
-        allowed = self.passed[:, 1:] <= rate * self.nonmated[:, None] * (1 + 1e-9)
-        refused_at = allowed.sum(axis=1)
-        rows = np.arange(len(self.cells))
-        while True:  # k / n ≤ rate is decided by the division itself
-            over = share_of(self.passed[rows, refused_at], self.nonmated) > rate
-            if not over.any():
-                break
-            refused_at = np.where(over, refused_at - 1, refused_at)
-        refused_at = self._end_of_weightless(refused_at)
-        refused = np.append(search.top, -np.inf)[refused_at]
-        threshold = self._next_above(refused)
-        accepted = np.searchsorted(-search.top, -refused, side="left")  # strictly above
-        found = np.searchsorted(-search.mate, -refused, side="left")
-        undefined = (self.nonmated == 0) | (self.mated == 0)
-        read = self._reading(threshold, accepted, found, undefined)
-        for rates in read.tpir.values():
-            rates[self.nonmated == 0] = np.nan
-        return read._replace(threshold=np.where(undefined, np.nan, threshold))
-
-    def beyond(self, fixed: Array) -> SearchRates:
-        """At given thresholds; undefined where there is none."""
-        search = self.search
-        threshold = np.broadcast_to(fixed, (len(self.cells),)).astype(np.float64)
-        accepted = np.searchsorted(-search.top, -threshold, side="right")
-        found = np.searchsorted(-search.mate, -threshold, side="right")
-        unknown = np.isnan(threshold)
-        read = self._reading(threshold, np.where(unknown, 0, accepted), np.where(unknown, 0, found), unknown)
-        for rates in read.tpir.values():
-            rates[unknown] = np.nan
-        return read
-
-    def _reading(self, threshold: Array, accepted: Array, found: Array, undefined: Array) -> SearchRates:
-        rows = np.arange(len(self.cells))
-        passed = self.passed[rows, accepted]
-        tpir = {limit: share_of(self.hits[limit][rows, found], self.mated) for limit in self.limits}
-        fpir = share_of(passed, self.nonmated)
-        fpir[undefined] = np.nan
-        return SearchRates(tpir, threshold, fpir, passed, self.mated, self.nonmated)
-
-    def _end_of_weightless(self, place: Array) -> Array:
-        """Skip strangers that do not count in the cell: they refuse nothing."""
-        length = len(self.search.top)
-        counted = np.where(self.strangers > 0, np.arange(length), length)
-        counted = np.where(np.arange(length) >= place[:, None], counted, length)
-        return np.asarray(counted.min(axis=1, initial=length))
-
-    def _next_above(self, refused: Array) -> Array:
-        """The smallest score above `refused` among those that count in the cell; +∞ when there is none."""
-        found = np.full(len(refused), np.inf)
-        for scores, weights in ((self.search.top, self.strangers), (self.search.mate, self.mates)):
-            if not len(scores):
-                continue
-            above = np.searchsorted(-scores, -refused, side="left")  # the scores [0, above) are higher
-            place = np.where(weights > 0, np.arange(len(scores)), -1)
-            place[np.arange(len(scores)) >= above[:, None]] = -1
-            last = place.max(axis=1)
-            found = np.where(last >= 0, np.minimum(found, scores[np.maximum(last, 0)]), found)
-        return found
-
-
-def _running(weights: Array, counted: Array | None = None) -> Array:
-    """(cells, 1 + rows): weight of the rows before each."""
-    out = np.zeros((weights.shape[0], weights.shape[1] + 1))
-    np.cumsum(weights if counted is None else weights * counted, axis=1, out=out[:, 1:])
-    return out
+def _steps(side: CurveSides) -> _Steps:
+    scores, reached = side.strangers.steps()
+    refused = np.append(scores, -np.inf)  # from k false positives on, this score is the first too many
+    fpir = np.concatenate([[0.0], reached]) / side.strangers.total
+    fnir = 1.0 - side.hits.above(refused) / side.mated
+    return _Steps(fpir, fnir, next_observed(side.hits, side.strangers, refused), side.mated)
 
 
 def share_of(top: Array, bottom: Array) -> Array:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +48,13 @@ from evenhand.metrics.verification_scores import CellReader, Comparisons, Failur
 
 STANDARD_RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 RULE_OF_THIRTY = 30  # fewer false accepts than this make a rate erratic
+
+VERIFICATION_VALUES = (  # how reports write values: patterns of `metric: output`
+    (r"[\w-]+: TAR@FAR=(\S+)", r"TAR at FAR \1"),
+    (r"[\w-]+: FMR@overall FAR=(\S+)", r"FMR at the threshold of overall FAR \1"),
+    (r"[\w-]+: FNMR@overall FAR=(\S+)", r"FNMR at the threshold of overall FAR \1"),
+    (r"(?:ranking|separation): (AUC|EER|ROC|DET)", r"\1"),
+)
 
 _CURVES_KEPT = 256
 _NO_GENUINE = "no genuine comparisons"
@@ -151,7 +158,7 @@ class Verification(_OfComparisons):
 
     def _sides(self, part: Comparisons, shared: Array) -> Iterator[tuple[SortedScores, SortedScores]]:
         if set(self.conventions) - {Convention.EXACT, Convention.AT_IMPOSTOR}:
-            yield from part.sides()
+            yield from map(part.side, range(part.size))
             return
         genuine, impostor = CellReader(part.genuine), CellReader(part.impostor)
         top = max(self.far, default=0.0)
@@ -181,7 +188,7 @@ class Separation(_OfComparisons):
         }
 
     def result(self, part: Comparisons, whole: Comparisons) -> Mapping[str, Column]:
-        return separation_of(part)
+        return separation_of(part.size, part.side)
 
     def redrawn(
         self, state: Comparisons, cells: Sampled, weights: Iterable[Array], wanted: frozenset[str]
@@ -196,21 +203,11 @@ class Separation(_OfComparisons):
         return frozenset({"AUC"})
 
 
-class TwoSided(Protocol):
-    """A state that gives the genuine and the impostor scores of its cells."""
-
-    @property
-    def size(self) -> int: ...
-
-    def side(self, cell: int) -> tuple[SortedScores, SortedScores]: ...
-    def sides(self) -> Iterator[tuple[SortedScores, SortedScores]]: ...
-
-
-def separation_of(part: TwoSided) -> Mapping[str, Column]:
-    """AUC, EER, ROC and DET of every cell."""
-    areas, equal, reasons = np.full(part.size, np.nan), np.full(part.size, np.nan), []
+def separation_of(size: int, side: Callable[[int], tuple[SortedScores, SortedScores]]) -> Mapping[str, Column]:
+    """AUC, EER, ROC and DET of every cell; `side` gives the genuine and the impostor scores of one."""
+    areas, equal, reasons = np.full(size, np.nan), np.full(size, np.nan), []
     kept: dict[int, Corners] = {}  # of as many cells as a table has; thousands of draws ask for no curve
-    for cell, (genuine, impostor) in enumerate(part.sides()):
+    for cell, (genuine, impostor) in enumerate(map(side, range(size))):
         reasons.append(_lacking(genuine, impostor))
         if reasons[cell]:
             continue
@@ -223,9 +220,9 @@ def separation_of(part: TwoSided) -> Mapping[str, Column]:
         def make(cell: int) -> Curve | Undefined:
             if reasons[cell]:
                 return Undefined(reasons[cell])
-            return curve(kept[cell] if cell in kept else corner_points(*part.side(cell)))
+            return curve(kept[cell] if cell in kept else corner_points(*side(cell)))
 
-        return LazyCurves(part.size, make)
+        return LazyCurves(size, make)
 
     return {
         "AUC": Numbers(areas, reasons),

@@ -116,25 +116,24 @@ def resampled_rates(
         bins = [tail.cumulated(many) for tail in tails]
         for draw, weight in enumerate(many):
             drawn = [
-                _Resample(own, tail, weight, totals[draw, place], before[draw])
-                for place, own, tail, before in zip(used, genuine, tails, bins, strict=True)
+                _Resample(
+                    own.drawn(weight), WeightedTail(tail, weight, float(total), before[draw]) if total > 0 else None
+                )
+                for own, tail, before, total in zip(genuine, tails, bins, totals[draw], strict=False)
             ]
             shared = drawn[everyone].refused(rates)
-            for place, one in enumerate(drawn):
-                found[:, draw, place] = one.rates(rates, shared, others)
+            for place, resample in enumerate(drawn):
+                found[:, draw, place] = resample.rates(rates, shared, others)
         parts.append(found)
     made = np.concatenate(parts, axis=1)[:, :, : groups.asked]
     return ResampledRates(dict(zip((Convention.EXACT, *others), (made[0], *made[3:]), strict=True)), made[1], made[2])
 
 
-class _Resample:
-    """One draw of one group: its genuine comparisons, and as many impostors as are asked for."""
+class _Resample(NamedTuple):
+    """One draw of one group: its genuine comparisons, and as many impostors as are asked for; None when it has none."""
 
-    def __init__(
-        self, genuine: GenuineScores, tail: ImpostorTail, weight: NDArray[np.float32], total: float, bins: Floats
-    ) -> None:
-        self.genuine = genuine.drawn(weight)
-        self.impostor = WeightedTail(tail, weight, float(total), bins) if total > 0 else None
+    genuine: SortedScores
+    impostor: WeightedTail | None
 
     def refused(self, rates: Sequence[float]) -> Floats:
         """The highest score that must be refused at each rate; not a number without impostors."""

@@ -7,7 +7,6 @@ large products of weights are not multiplied out: only some of their rows are ev
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from evenhand.core.metric import Collected, Matrix, tally
 from evenhand.core.records import Array, Records, blocks
-from evenhand.core.sparse import Product, dense_rows
+from evenhand.core.sparse import Product
 from evenhand.metrics.operating_points import SortedScores
 
 FailurePolicy = Literal["penalise", "exclude"]
@@ -152,29 +151,19 @@ class Comparisons:
         """Genuine and impostor scores of a cell."""
         return CellReader(self.genuine).whole(cell), CellReader(self.impostor).whole(cell)
 
-    def sides(self) -> Iterator[tuple[SortedScores, SortedScores]]:
-        """Genuine and impostor scores of every cell."""
-        readers = [CellReader(self.genuine), CellReader(self.impostor)]
-        for cell in range(self.size):
-            yield readers[0].whole(cell), readers[1].whole(cell)
-
 
 class CellReader:
     """Reads the sorted scores of one cell after the other."""
 
     def __init__(self, scores: Scores) -> None:
         self.scores = scores.ordered()
-        self.plain = scores.mixture is None and scores.basis == 1
-        self.counts = np.zeros(1) if self.plain else self.scores.per_basis()
+        self.everyone = SortedScores(self.scores.score, None, len(self.scores.score))
 
     def whole(self, cell: int) -> SortedScores:
         """All scores of a cell."""
-        state = self.scores
-        if self.plain:
-            return SortedScores(state.score, None, len(state.score))
-        weights = self._weights(cell)
-        if (weights == 1).all():  # everyone, each once
-            return SortedScores(state.score, None, len(state.score))
+        state, weights = self.scores, self._weights(cell)
+        if weights is None:
+            return self.everyone
         if ((weights == 0) | (weights == 1)).all():  # some, each once
             inside = state.score[(weights == 1)[state.codes]]
             return SortedScores(inside, None, len(inside))
@@ -182,13 +171,10 @@ class CellReader:
 
     def top(self, cell: int, share: float, floor: float) -> SortedScores:
         """So many of the highest scores that more than `share` of the cell's weight is among them, and all ≥ floor."""
-        state = self.scores
-        if self.plain:
-            return SortedScores(state.score, None, len(state.score))
-        weights = self._weights(cell)
-        if (weights == 1).all():
-            return SortedScores(state.score, None, len(state.score))
-        total = float(np.dot(self.counts, weights))
+        state, weights = self.scores, self._weights(cell)
+        if weights is None:
+            return self.everyone
+        total = float(np.dot(state.per_basis(), weights))
         n = len(state.score)
         reach = n - int(np.searchsorted(state.score, state.score.dtype.type(floor), side="left"))
         taken = min(n, max(reach, int(1.1 * share * n) + 1024))
@@ -200,15 +186,13 @@ class CellReader:
                 return part
             taken = min(n, 4 * taken)
 
-    def _weights(self, cell: int) -> Array:
-        state = self.scores
-        if state.mixture is None:
-            weights = np.zeros(state.basis)
-            weights[cell] = 1.0
-            return weights
-        if isinstance(state.mixture, Product):
-            return state.mixture.row(cell)
-        return np.asarray(dense_rows(state.mixture, [cell])[0])
+    def _weights(self, cell: int) -> Array | None:
+        """(basis,): how often the scores of each basis cell count; None when all count once."""
+        mixture = self.scores.mixture
+        if mixture is None and self.scores.basis == 1:
+            return None
+        weights = mixture.row(cell) if isinstance(mixture, Product) else self.scores.basis_weights(np.array([cell]))[0]
+        return None if (weights == 1).all() else weights
 
 
 def _one_cell(rows: int) -> Array:

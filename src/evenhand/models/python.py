@@ -162,17 +162,15 @@ class UncachedLoader(importlib.machinery.SourceFileLoader):
 
 def _module(path: Path) -> Any:
     name = f"evenhand_model_{path.stem}"
-    spec = None
-    if path.suffix in importlib.machinery.SOURCE_SUFFIXES:
-        spec = importlib.util.spec_from_file_location(name, path, loader=UncachedLoader(name, str(path)))
-    if spec is None or spec.loader is None:
-        raise ModelError(f"{path} can't be loaded as Python.")
+    loader = UncachedLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None  # there is a loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     if str(path.parent) not in sys.path:  # files beside it can be imported, as when it is run
         sys.path.append(str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
         raise ModelError(f"{path} can't be imported ({type(error).__name__}: {error}).") from error

@@ -19,17 +19,16 @@ from evenhand.reporting.display import Output, ShownResults, shown, shown_compar
 from evenhand.reporting.html import Article, Link, Page
 from evenhand.reporting.phrases import (
     SURE,
+    WORDING,
     by_words,
     distance_words,
     group_words,
-    headline,
     in_sentence,
     levels,
     listed,
     value_name,
 )
 from evenhand.reporting.rounding import number, p_value, percent
-from evenhand.reporting.sections import CAUTIONS
 from evenhand.stats.comparison import Comparison, ModelContrast
 from evenhand.store.differences import Change, DataChange, Difference, RowChanges
 
@@ -40,9 +39,8 @@ def comparison_sections(
     """The finding and one table or figure of the first value; with `everything` the other values and the gaps too."""
     stored = _marked(results, [comparison])
     results, comparison = shown(stored), shown_comparison(comparison, stored)
-    first = headline(results)
-    sections = [_finding(comparison, results, first)]
-    for pair in _outputs(comparison, first) if everything else _outputs(comparison, first)[:1]:
+    sections = [_finding(comparison, results)]
+    for pair in _outputs(comparison, results.first)[: None if everything else 1]:
         block = _figure(comparison, results, pair) if figures else _table(comparison, results, pair)
         sections.append(Section("By group", [block], name=f"by-group-{'-'.join(pair)}"))
     if everything:
@@ -55,14 +53,12 @@ def comparison_page(comparisons: Sequence[Comparison], results: Sequence[Results
     names = [comparisons[0].first, *(one.second for one in comparisons)]
     results = [_marked(one, comparisons) for one in results]
     shown_results = [shown(one) for one in results]
-    first = headline(shown_results[0])
     title = task_title(results[0].task)
     articles = []
     for stored in comparisons:
         comparison = shown_comparison(stored, results[0])
-        outputs = _outputs(comparison, first)
-        figures = [_figure(comparison, shown_results[0], pair) for pair in outputs]
-        short = _finding(comparison, shown_results[0], first)
+        figures = [_figure(comparison, shown_results[0], pair) for pair in _outputs(comparison, shown_results[0].first)]
+        short = _finding(comparison, shown_results[0])
         sections = [
             Section(short.title, [*short.blocks, *figures[:1]], name=short.name),
             Section("Other values", figures[1:], name="other-values", folded=True),
@@ -85,15 +81,15 @@ def _marked(results: Results, comparisons: Sequence[Comparison]) -> Results:
     return replace(results, facts={**results.facts, "unverified": unverified})
 
 
-def _outputs(comparison: Comparison, first: Output | None) -> list[Output]:
+def _outputs(comparison: Comparison, first: Output) -> list[Output]:
     """The values that were compared, the task's first one first."""
     pairs = list(dict.fromkeys((c.metric, c.output) for c in comparison.contrasts))
     return sorted(pairs, key=lambda pair: pair != first)
 
 
-def _finding(comparison: Comparison, results: ShownResults, first: Output | None) -> Section:
+def _finding(comparison: Comparison, results: ShownResults) -> Section:
     """Whether the model got better, and for which groups it got worse."""
-    chosen = [c for c in comparison.contrasts if first is None or (c.metric, c.output) == first]
+    chosen = [c for c in comparison.contrasts if (c.metric, c.output) == results.first]
     overall = next((c for c in chosen if c.group == EVERYONE), None)
     if overall is None or overall.difference is None:
         text = "The two can't be compared on the first value of the task."
@@ -291,5 +287,5 @@ def _method(comparison: Comparison) -> Section:
         ("correction for many comparisons", how.correction.capitalize()),
     )
     blocks: list[Block] = [Table("How it was computed", ("what", "value"), rows)]
-    blocks += [Text(text) for text in CAUTIONS]
+    blocks += [Text(text) for text in WORDING["cautions"].values()]
     return Section("Method", blocks, name="method", folded=True)

@@ -2,6 +2,10 @@
 
 One figure per metric shows everyone and the groups of an attribute; where several systems answered the
 same task, one figure shows them together. Lines can be switched on and off, zoomed and read.
+
+A screen has so many columns of pixels. In each, a line is seen from its lowest to its highest point,
+and it enters and leaves at its first and last: these four points are kept, all others fall on the
+pixels between them. Where the axis is logarithmic, a linear one is served too, at a quarter, since a reader may switch.
 """
 
 from __future__ import annotations
@@ -12,33 +16,15 @@ import numpy as np
 
 from evenhand.core.metric import Curve, Grid
 from evenhand.core.page import Block, Cell, Figure, Interval, Lines, Matrix, Section, Table, Text
-from evenhand.core.records import EVERYONE
+from evenhand.core.records import EVERYONE, Array
 from evenhand.core.results import Results, Status
 from evenhand.reporting.display import ShownResults
-from evenhand.reporting.phrases import levels, value_name, words
-from evenhand.reporting.thinning import COLUMNS, visible
+from evenhand.reporting.phrases import WORDING, levels, value_name, words
 
+COLUMNS = 600  # of pixels
 MOST_FIGURES = 12
 FEW = 8  # more lines than this are thinned to a third
 
-_KINDS: Mapping[tuple[str, str], str] = {
-    ("false match rate", "true accept rate"): "ROC curve",
-    ("false match rate", "false non-match rate"): "DET curve",
-    ("FDPI", "DR"): "FROC curve",
-    ("FPIPI", "TPIR"): "O-ROC curve",
-    ("false positives per image", "true positive rate"): "FROC curve",
-    ("rank", "identification rate"): "CMC curve",
-    ("FPIR", "FNIR"): "IET curve",
-    ("recall", "precision"): "precision over recall",
-}
-_SPELT: Mapping[str, str] = {
-    "FDPI": "false detections per image",
-    "DR": "detection rate",
-    "FPIPI": "false identifications per image",
-    "TPIR": "correct identifications, share of known faces",
-    "FPIR": "false positive identification rate",
-    "FNIR": "false negative identification rate",
-}
 _SMALL_IS_GOOD = ("non-match", "FNIR", "false negative", "miss")
 
 
@@ -96,8 +82,9 @@ def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve",
         total += len(curve.x)
         threshold = [None] * len(places) if curve.threshold is None else _plain(curve.threshold[places])
         rows.extend(zip([name] * len(places), _plain(curve.x[places]), _plain(curve.y[places]), threshold, strict=True))
-    x_name, y_name = _SPELT.get(first.x_name, first.x_name), _SPELT.get(first.y_name, first.y_name)
-    kind = _KINDS.get((first.x_name, first.y_name), "curve" if output in ("curve", metric) else words(output))
+    x_name, y_name = (WORDING["axes"].get(axis, axis) for axis in (first.x_name, first.y_name))
+    other = "curve" if output in ("curve", metric) else words(output)
+    kind = WORDING["curves"].get(f"{first.x_name}, {first.y_name}", other)
     name = metric if kind == "curve" and output == metric else f"{metric}: {kind}"
     title = f"{name} {about}".strip()
     log_y = first.log_x and any(word in first.y_name for word in _SMALL_IS_GOOD)
@@ -186,3 +173,55 @@ def _limited(title: str, blocks: list[Block], name: str) -> Section:
 
 def _plain(values: object) -> list[float]:
     return list(np.asarray(values, dtype=np.float64).tolist())
+
+
+def visible(curve: Curve, columns: int = COLUMNS) -> Array:
+    """The places of the points that can be distinguished on a screen, in order; the first and the last always.
+
+    >>> x = np.arange(10_000) / 10_000
+    >>> len(visible(Curve(x, x**2, "x", "y"), columns=100)) <= 4 * 2 * 101
+    True
+    """
+    size = len(curve.x)
+    if size <= 2 * columns:
+        return np.arange(size)
+    x, y = np.asarray(curve.x, dtype=np.float64), np.asarray(curve.y, dtype=np.float64)
+    low, high = float(x.min()), float(x.max())
+    kept = np.zeros(size, dtype=np.bool_)
+    kept[[0, -1]] = True
+    if not (np.isfinite(high - low) and high > low):
+        return np.flatnonzero(kept)
+    edges = [np.linspace(low, high, (columns // 4 if curve.log_x else columns) + 1)]
+    if curve.log_x and high > 0:
+        smallest = max(float(x[x > 0].min()), high * 1e-8)
+        edges.append(np.geomspace(smallest, high, columns + 1))
+    ordered = _is_sorted(y)
+    for lines in edges:
+        starts = _runs(x, lines[1:-1])
+        ends = np.concatenate([starts[1:], [size]]) - 1
+        kept[starts] = kept[ends] = True
+        if not ordered:  # else the lowest and the highest are the first and the last
+            _mark_extremes(kept, y, starts, ends)
+    return np.flatnonzero(kept)
+
+
+def _runs(x: Array, edges: Array) -> Array:
+    """Where each run of points in one column of pixels begins; by bisection when the points are in order."""
+    if _is_sorted(x):
+        starts = np.searchsorted(x, edges) if x[0] <= x[-1] else len(x) - np.searchsorted(x[::-1], edges)
+        return np.unique(np.concatenate([[0], starts[starts < len(x)]]))
+    column = np.searchsorted(edges, x, side="right")
+    return np.concatenate([[0], np.flatnonzero(np.diff(column)) + 1])
+
+
+def _mark_extremes(kept: Array, y: Array, starts: Array, ends: Array) -> None:
+    """Mark the lowest and the highest point of every run."""
+    run = np.repeat(np.arange(len(starts)), ends - starts + 1)
+    for extreme in (np.minimum, np.maximum):
+        hits = np.flatnonzero(y == extreme.reduceat(y, starts)[run])
+        _, first = np.unique(run[hits], return_index=True)
+        kept[hits[first]] = True
+
+
+def _is_sorted(values: Array) -> bool:
+    return bool((values[1:] >= values[:-1]).all() or (values[1:] <= values[:-1]).all())

@@ -1,17 +1,45 @@
-"""The forms in which a report can be written."""
+"""The forms in which a report can be written: pages, and tables for papers and programs.
+
+CSV and JSON are the twin of the report: every number that is printed, at full precision. Of a CSV
+`report.csv` the values of groups are in the file itself; pairs, gaps, coverage and the points of curves are
+in files beside it (`report-pairs.csv`, `report-gaps.csv`, `report-coverage.csv`, `report-curves.csv`). Cells that a
+spreadsheet would run as formulas are quoted. LaTeX has the tables that papers show: models × metrics, groups × models,
+and what a family adds for papers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import numpy as np
 
 from evenhand.core.errors import OptionError
+from evenhand.core.metric import Curve, Grid, Undefined
+from evenhand.core.page import Cell, Figure, Interval, Section, Table
+from evenhand.core.records import EVERYONE
+from evenhand.core.results import Results
+from evenhand.files.writing import write_file
+from evenhand.reporting.display import ShownResults, task_title
 from evenhand.reporting.html import write_page
+from evenhand.reporting.markup import PREAMBLE, latex_table, markdown_section, markdown_table, markdown_text
+from evenhand.reporting.methods import methods_table, number_of
 from evenhand.reporting.model_card import write_card
-from evenhand.reporting.reported import MANY, Reported, report_page, reported, reported_folder
-from evenhand.reporting.tables import write_csv, write_json, write_latex, write_markdown
+from evenhand.reporting.pdf import write_pdf
+from evenhand.reporting.phrases import WORDING, as_cell, direction_of, group_words, value_name
+from evenhand.reporting.reported import MANY, Reported, names_of, report_page, reported, reported_folder
+from evenhand.reporting.sections import gap_of, widest
 from evenhand.store.runs import Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from evenhand.stats.gate import GateOutcome
 
 Writer = Callable[[Sequence[Reported], Path], object]
 
@@ -42,15 +70,258 @@ def opened(runs: Sequence[Run | Path | str], form: str = "html") -> list[Reporte
     ]
 
 
-def _write_pdf(runs: Sequence[Reported], path: Path) -> None:
-    from evenhand.reporting.pdf import write_pdf
+def write_csv(runs: Sequence[Reported], path: Path) -> None:
+    """Every estimate of every run, one line each, at full precision; what is no estimate in files beside."""
+    import polars as pl
 
-    write_pdf(report_page(runs), path)
+    from evenhand.store.frames import estimates_frame, inert
+
+    frames = {"": pl.concat([estimates_frame(run.results) for run in runs])}
+    frames |= {f"-{name}": frame for name, frame in beside([run.results for run in runs]).items() if len(frame)}
+    for name, frame in frames.items():
+        write_file(path.with_name(f"{path.stem}{name}.csv") if name else path, inert(frame).write_csv())
+
+
+def beside(results: Sequence[Results]) -> Mapping[str, pl.DataFrame]:
+    """Pairs, gaps, coverage, and the points of curves and cells of matrices, as tables."""
+    import polars as pl
+
+    makers = {"pairs": _pairs, "gaps": _gaps, "coverage": _coverage, "matrices": _cells}
+    frames = {}
+    for name, make in makers.items():
+        rows = [{"task": one.task, "model": one.model, **row} for one in results for row in make(one)]
+        frames[name] = pl.DataFrame(rows, infer_schema_length=None)
+    curves = [frame for one in results for frame in _curves(one)]
+    frames["curves"] = pl.concat(curves) if curves else pl.DataFrame()
+    return frames
+
+
+def write_json(runs: Sequence[Reported], path: Path) -> None:
+    """All results as one strict JSON document, at full precision."""
+    from evenhand.store.plain import dumps
+
+    write_file(path, dumps({"results": [run.results for run in runs]}))
+
+
+def write_markdown(runs: Sequence[Reported], path: Path) -> None:
+    """The tables for papers, then the sections of each report, as Markdown."""
+    parts = [
+        "\n".join((f"**{markdown_text(table.title)}**\n", markdown_table(table), "")) for table in paper_tables(runs)
+    ]
+    for run in runs:
+        parts.append(f"# {markdown_text(task_title(run.results.task))}: {markdown_text(run.results.model)}\n")
+        parts.extend(markdown_section(section, 2) for section in run.sections)
+    write_file(path, "\n".join(parts))
+
+
+def write_latex(runs: Sequence[Reported], path: Path, *, intervals: bool = True) -> None:
+    """The tables for papers as LaTeX; a document needs nothing for them, and booktabs makes them prettier."""
+    tables = paper_tables(runs)
+    write_file(path, "\n\n".join([PREAMBLE, *(latex_table(table, intervals=intervals) for table in tables)]) + "\n")
+
+
+def paper_tables(runs: Sequence[Reported]) -> list[Table]:
+    """For each task: models × metrics, overall with worst group and gap, groups × models, and what its family adds."""
+    tables: list[Table] = []
+    for task in dict.fromkeys(run.results.task for run in runs):
+        same = [run for run in runs if run.results.task == task]
+        models, names = [run.shown for run in same], names_of([run.results for run in same])
+        title = f"{task_title(task, models[0].names)}: all metrics, all groups together"
+        methods = methods_table([run.added for run in same], names, title)
+        metrics = _metric_tables(models, names, title) if methods is None else [_with_values(methods)]
+        tables += [table for table in (_fairness_table(models, names), *metrics) if table.rows]
+        tables += _group_tables(models, names)
+        tables += _family_tables(same, names)
+    return tables
+
+
+def _fairness_table(models: Sequence[ShownResults], names: Sequence[str]) -> Table:
+    """A row per model: overall, worst group, gap, and the gap that chance alone would make."""
+    first = models[0].first
+    rows: list[tuple[Cell, ...]] = []
+    for name, model in zip(names, models, strict=True):
+        summary = widest(model, first)
+        if summary is None or summary.worst is None or next(model.of(*first), None) is None:
+            continue
+        unit, points = model.unit(*first), model.points(*first)
+        chance = Interval(summary.reference.mean if summary.reference else None, unit=points)
+        values = (as_cell(model.get(*first), unit), as_cell(model.get(*first, summary.worst), unit))
+        gap = Interval(gap_of(summary), unit=points)
+        rows.append((name, values[0], values[1], group_words(summary.worst), gap, chance))
+    better = direction_of(models[0], *first)
+    columns = ("Model", "All groups", "Worst group", "Which", "Gap", "By chance")
+    title = f"{value_name(*first)} on {task_title(models[0].task, models[0].names)}: all groups, worst group and gap"
+    return Table(title, columns, tuple(rows), form="paper", better=("", better, better, "", "lower", ""))
+
+
+def _with_values(table: Table) -> Table:
+    """The methods × metrics table without the metrics of which no method has a value."""
+    known = [at for at, row in enumerate(table.rows) if any(number_of(value) is not None for value in row[1:])]
+    rows, better = tuple(table.rows[at] for at in known), tuple(table.better[at] for at in known)
+    return replace(table, rows=rows, better=better, caption="")
+
+
+def _metric_tables(models: Sequence[ShownResults], names: Sequence[str], title: str) -> Iterator[Table]:
+    """All metrics over all groups: a row per model where the names of metrics are short, else a row per metric."""
+    pairs = dict.fromkeys(
+        (e.metric, e.output)
+        for model in models
+        for e in model.estimates
+        if e.group == EVERYONE and e.number is not None and direction_of(model, e.metric, e.output) != "neither"
+    )
+    titles = [value_name(*pair) for pair in pairs]
+    better = tuple(direction_of(models[0], *pair) for pair in pairs)
+    cells = [[_overall(model, pair) for pair in pairs] for model in models]
+    if sum(map(len, titles)) <= 60:
+        rows: tuple[tuple[Cell, ...], ...] = tuple((name, *values) for name, values in zip(names, cells, strict=True))
+        yield Table(title, ("Model", *titles), rows, form="paper", better=("", *better))
+        return
+    columns = list(zip(titles, *cells, strict=True))
+    arrows = {"higher": " ↑", "lower": " ↓"}
+    for start in range(0, len(columns), 30):
+        part = f" ({start // 30 + 1})" if len(columns) > 30 else ""
+        some = columns[start : start + 30]
+        ways = better[start : start + 30]
+        lines = tuple((name + arrows.get(way, ""), *values) for (name, *values), way in zip(some, ways, strict=True))
+        yield Table(title + part, ("Metric", *names), lines, form="paper by metric", better=ways)
+
+
+def _overall(model: ShownResults, pair: tuple[str, str]) -> Interval:
+    """A value of everyone without its interval, which a table of many metrics has no space for."""
+    value = next((e.number for e in model.of(*pair) if e.group == EVERYONE), None)
+    return Interval(value, unit=model.unit(*pair))
+
+
+def _group_tables(models: Sequence[ShownResults], names: Sequence[str], most: int = 4) -> Iterator[Table]:
+    """A row per group of single attributes, a column per model; so many models a table."""
+    first = models[0].first
+    estimates = [e for model in models for e in model.of(*first)]
+    groups = dict.fromkeys(e.group for e in estimates if len(e.group.terms) == 1 and not e.group.is_missing and e.rows)
+    better = direction_of(models[0], *first)
+    for start in range(0, len(models), most):
+        some, called = models[start : start + most], names[start : start + most]
+        rows: list[tuple[Cell, ...]] = []
+        for group in groups:
+            own = [next((e for e in model.of(*first) if e.group == group), None) for model in some]
+            size = next((e.rows for e in own if e is not None), 0)
+            values = [as_cell(e, some[0].unit(*first)) if e is not None else Interval(None) for e in own]
+            rows.append((group_words(group), size, *values))
+        if rows:
+            part = f" ({start // most + 1})" if len(models) > most else ""
+            title = f"{value_name(*first)} by group on {task_title(models[0].task, models[0].names)}{part}"
+            directions = ("", "", *(better if len(some) > 1 else "" for _ in some))
+            yield Table(title, ("Group", "n", *called), tuple(rows), form="paper by row", better=directions)
+
+
+def _family_tables(runs: Sequence[Reported], names: Sequence[str]) -> Iterator[Table]:
+    """The families' tables for papers; those of several models with the same title and columns become one.
+
+    A table that names the model in its first column is taken as it is.
+    """
+    merged: dict[tuple[str, tuple[str, ...]], Table] = {}
+    for name, run in zip(names, runs, strict=True):
+        for section in run.added:
+            for table in tables_of(section):
+                if table.form != "paper":
+                    continue
+                if table.columns[0].lower() not in ("model", "method", "system"):
+                    rows = tuple((name, *row) for row in table.rows)
+                    better = ("", *table.better) if table.better else ()
+                    table = replace(table, columns=("Model", *table.columns), rows=rows, better=better)
+                key = (table.title, table.columns)
+                merged[key] = replace(table, rows=(*merged[key].rows, *table.rows)) if key in merged else table
+    yield from merged.values()
+
+
+def tables_of(section: Section) -> Iterator[Table]:
+    """Every table of a section and those below it, those behind figures too."""
+    for block in section.blocks:
+        if isinstance(block, Table):
+            yield block
+        elif isinstance(block, Figure):
+            yield block.data
+    for inner in section.sections:
+        yield from tables_of(inner)
+
+
+def _pairs(results: Results) -> Iterator[dict[str, Any]]:
+    for c in results.contrasts:
+        yield {
+            "metric": c.metric, "output": c.output, "first": str(c.first), "second": str(c.second),
+            "difference": c.difference, "low": c.low, "high": c.high, "p": c.p, "adjusted": c.adjusted,
+            "verdict": c.verdict.value if c.verdict else "", "worse": str(c.worse) if c.worse is not None else "",
+            "test": c.test, "interval": c.interval, "family": c.family, "family_size": c.family_size,
+            "correction": c.correction, "detectable": c.detectable, "margin": c.margin, "shared_rows": c.shared_rows,
+        }  # fmt: skip
+
+
+def _gaps(results: Results) -> Iterator[dict[str, Any]]:
+    for s in results.summaries:
+        reference = s.reference
+        values = {name: None if isinstance(value, Undefined) else value for name, value in s.values.items()}
+        yield {
+            "metric": s.metric, "output": s.output, "by": " × ".join(s.by),
+            "worst": str(s.worst) if s.worst is not None else "", "best": str(s.best) if s.best is not None else "",
+            **values,
+            "gap_by_chance": reference.mean if reference else None,
+            "gap_by_chance_95": reference.upper if reference else None,
+            "excess_gap": reference.excess if reference else None, "p": reference.p if reference else None,
+            "groups": len(s.eligible), "excluded": len(s.excluded),
+        }  # fmt: skip
+
+
+def _coverage(results: Results) -> Iterator[dict[str, Any]]:
+    coverage = results.coverage
+    counts = {name: getattr(coverage, name) for name in WORDING["coverage"]}
+    counts |= {f"reason: {reason}": count for reason, count in coverage.reasons.items()}
+    counts |= {f"rows without {name}": count for name, count in results.missing_attributes.items()}
+    yield from ({"what": what, "count": count} for what, count in counts.items())
+
+
+def _curves(results: Results) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    for e in results.estimates:
+        if isinstance(e.value, Curve):
+            size = len(e.value.x)
+            facts = {"task": results.task, "model": results.model, "metric": e.metric, "output": e.output}
+            facts |= {"group": str(e.group), "x_name": e.value.x_name, "y_name": e.value.y_name}
+            points = {"x": e.value.x, "y": e.value.y}
+            points["threshold"] = np.full(size, np.nan) if e.value.threshold is None else e.value.threshold
+            frame = pl.DataFrame({name: np.asarray(column, dtype=np.float64) for name, column in points.items()})
+            yield frame.select(*(pl.lit(text).alias(name) for name, text in facts.items()), *points)
+
+
+def _cells(results: Results) -> Iterator[dict[str, Any]]:
+    for e in results.estimates:
+        if isinstance(e.value, Grid):
+            facts = {"metric": e.metric, "output": e.output, "group": str(e.group)}
+            for row, counts in zip(e.value.rows, e.value.values, strict=True):
+                for column, count in zip(e.value.columns, counts, strict=True):
+                    yield {**facts, "row": row, "column": column, "value": float(count)}
+
+
+def write_junit(verdicts: Sequence[GateOutcome], suite: str, path: Path) -> None:
+    """Write one test case per requirement."""
+    failed = sum(not verdict.met for verdict in verdicts)
+    root = ElementTree.Element("testsuites", tests=str(len(verdicts)), failures=str(failed))
+    cases = ElementTree.SubElement(root, "testsuite", name=_xml(suite), tests=str(len(verdicts)), failures=str(failed))
+    for verdict in verdicts:
+        case = ElementTree.SubElement(cases, "testcase", classname="evenhand.gate", name=_xml(verdict.name))
+        if not verdict.met:
+            ElementTree.SubElement(case, "failure", message=_xml(verdict.message)).text = _xml(verdict.message)
+    ElementTree.indent(root)
+    write_file(path, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
+
+
+def _xml(text: str) -> str:
+    """Text without the characters that XML forbids: controls, lone surrogates, U+FFFE and U+FFFF."""
+    return re.sub("[^\\t\\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)
 
 
 FORMS: Mapping[str, tuple[str, Writer]] = {  # the end of a file's name, and what writes it
     "html": ("html", lambda runs, path: write_page(report_page(runs), path)),
-    "pdf": ("pdf", _write_pdf),
+    "pdf": ("pdf", lambda runs, path: write_pdf(report_page(runs), path)),
     "csv": ("csv", write_csv),
     "json": ("json", write_json),
     "markdown": ("md", write_markdown),

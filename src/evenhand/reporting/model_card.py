@@ -14,12 +14,11 @@ from evenhand.core.page import Table
 from evenhand.core.printing import printable
 from evenhand.core.results import Estimate, Results
 from evenhand.files.writing import write_file
-from evenhand.reporting.display import shown, task_title
-from evenhand.reporting.phrases import as_cell, gap_sentence, group_words, headline, in_words, value_name
+from evenhand.reporting.display import NO_OUTPUT, shown, task_title
+from evenhand.reporting.markup import markdown_table, markdown_text
+from evenhand.reporting.phrases import WORDING, as_cell, gap_sentence, group_words, headline, in_words, value_name
 from evenhand.reporting.reported import Reported
-from evenhand.reporting.sections import CAUTIONS
-from evenhand.reporting.summary import widest
-from evenhand.reporting.tables import markdown_table, markdown_text
+from evenhand.reporting.sections import widest
 
 # What Hugging Face calls the tasks that are nearest to ours; anything else keeps our own name.
 _TYPES = {"fairface": "image-classification", "uccs/detection": "object-detection"}
@@ -75,9 +74,9 @@ def _metric(name: str, estimate: Estimate) -> dict[str, Any]:
 
 def _words(results: Results) -> str:
     results = shown(results)
-    first = headline(results)
+    first = results.first
     title = f"### {markdown_text(task_title(results.task, results.names))}"
-    if first is None:
+    if first == NO_OUTPUT:
         return f"{title}\n\nNo metric has a value."
     unit = results.unit(*first)
     overall = results.get(*first)
@@ -89,4 +88,4 @@ def _words(results: Results) -> str:
     )
     lines += ["", markdown_table(Table("", ("group", "n", value_name(*first)), rows))]
     gaps = [gap_sentence(s, unit) for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
-    return "\n".join([*lines, "", *map(markdown_text, gaps), "", *CAUTIONS])
+    return "\n".join([*lines, "", *map(markdown_text, gaps), "", *WORDING["cautions"].values()])

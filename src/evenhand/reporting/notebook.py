@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
-from evenhand.core.page import Block, Figure, Table, Text
+from evenhand.core.page import Block, Figure
 from evenhand.core.results import Results
 from evenhand.reporting.display import names_of_family, shown
 from evenhand.reporting.drawing import svg, write_figure
 from evenhand.reporting.groups import group_tables, output_figures
+from evenhand.reporting.html import environment
 from evenhand.reporting.phrases import headline
-from evenhand.reporting.rounding import cell as cell_text
-from evenhand.reporting.summary import overview
+from evenhand.reporting.sections import overview
 
 
 @dataclass(frozen=True)
@@ -48,22 +47,4 @@ def first_screen(results: Results) -> str:
     """What a person wants to see first, as HTML: the summary, and the groups of each attribute."""
     readable = shown(results)
     blocks: list[Block] = [*overview(readable).blocks, *group_tables(readable)]
-    return "".join(_html(block) for block in blocks)
-
-
-def _html(block: Block) -> str:
-    if isinstance(block, Text):
-        inner = escape(block.text)
-        return f"<p>{f'<b>{inner}</b>' if block.tone == 'lead' else inner}</p>"
-    if isinstance(block, Figure):
-        return svg(block, alone=True)
-    return _table(block)
-
-
-def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell_text(cell))}</td>" for cell in row) + "</tr>" for row in table.rows
-    )
-    title = f"<caption>{escape(table.title)}</caption>" if table.title else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    return environment("evenhand.reporting").get_template("screen.html.j2").render(blocks=blocks)

@@ -13,7 +13,7 @@ from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
 from evenhand.core.printing import printable
 from evenhand.files.writing import write_file
 from evenhand.reporting import drawing
-from evenhand.reporting.html import Page
+from evenhand.reporting.html import Page, asset
 from evenhand.reporting.methods import best_cells
 from evenhand.reporting.rounding import cell
 
@@ -21,17 +21,6 @@ MOST_ROWS = 60
 _SHORT = 15  # rows of a table that stays on the page of its figure
 MOST_FIGURES = 40  # per document; the rest keep their tables
 
-_HEAD = """#set document(title: {title}, date: none)
-#set page(paper: "{paper}", margin: (x: 2cm, y: 2.2cm), numbering: "1 / 1", number-align: right)
-#set text(font: ("Liberation Sans", "DejaVu Sans", "Arial", "Helvetica"), size: 9.5pt, fill: rgb("#1d2429"))
-#set par(leading: 0.65em)
-#set table(stroke: none, inset: (x: 4pt, y: 3.2pt))
-#show heading: set block(above: 1.6em, below: 0.8em)
-#show heading.where(level: 1): set text(size: 15pt)
-#show heading.where(level: 2): set text(size: 12.5pt)
-#show heading.where(level: 3): set text(size: 10.5pt)
-#show table.cell.where(y: 0): set text(weight: "medium", fill: rgb("#55616a"))
-"""
 _SOFT = 'fill: rgb("#55616a")'
 _TONES = {
     "lead": '#text(size: 11.5pt, weight: "medium")[{}]',
@@ -56,7 +45,7 @@ def pdf(page: Page, *, paper: str = "a4") -> bytes:
 
 def source(page: Page, *, paper: str = "a4") -> str:
     """The page as typst source; every text is a string in it, in which nothing is interpreted."""
-    pieces = [_HEAD.format(title=quoted(page.title), paper=paper)]
+    pieces = [asset("page.typ").format(title=quoted(page.title), paper=paper)]
     pieces.append(f"#text(size: 9pt, {_SOFT})[{escape(page.kicker or 'evenhand')}]\n")
     pieces.append(f'#text(size: 21pt, weight: "bold")[{escape(page.title)}]\n')
     left = MOST_FIGURES

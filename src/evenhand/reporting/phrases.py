@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Interval
 from evenhand.core.records import MISSING, Group
 from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
+from evenhand.files.packaged import packaged_table
 from evenhand.reporting.rounding import interval, number, p_value, percent, share_range
+
+WORDING: Mapping[str, Mapping[str, str]] = packaged_table(__package__, "wording.toml", dict[str, dict[str, str]])
+"""What things are called in reports: tables of words, by name."""
 
 FEW_ROWS = 50  # below it, a group is shown with the difference that it could show
 SURE = (Verdict.LARGE, Verdict.DIFFERENT)  # chance does not explain it
@@ -235,29 +239,6 @@ def listed(names: list[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-_METHODS = {
-    "wilson": "Wilson",
-    "wilson_effective": "Wilson with the effective number of rows",
-    "cluster_wilson": "Wilson with the effective number of rows",
-    "clopper_pearson": "Clopper-Pearson",
-    "t": "Student's t",
-    "cluster_t": "Student's t over units",
-    "cluster_bootstrap": "bootstrap over units",
-    "dyadic_bootstrap": "bootstrap over both units of a pair",
-    "subsample": "subsampling to the smallest group",
-}
-_VARIANTS = {
-    "_jackknife": "jackknife",
-    "_logit": "on the logit scale",
-    "_log": "on the log scale",
-    "_linearised": "linearised",
-    "_percentile_t": "widened for few units",
-    "_percentile": "percentile",
-    "_bca": "bias-corrected and accelerated",
-    "_t": "widened for few units",
-}
-
-
 def method_words(method: str) -> str:
     """How an interval was computed, in words.
 
@@ -268,10 +249,10 @@ def method_words(method: str) -> str:
     """
     variants: list[str] = []
     stem = method
-    while stem not in _METHODS:
-        ending = next((name for name in _VARIANTS if stem.endswith(name)), None)
+    while stem not in WORDING["methods"]:
+        ending = next((name for name in WORDING["variants"] if stem.endswith(name)), None)
         if ending is None:
             return method.replace("_", " ") or "–"
-        variants.insert(0, _VARIANTS[ending])
+        variants.insert(0, WORDING["variants"][ending])
         stem = stem.removesuffix(ending)
-    return ", ".join([_METHODS[stem], *variants])
+    return ", ".join([WORDING["methods"][stem], *variants])

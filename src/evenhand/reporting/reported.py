@@ -9,27 +9,26 @@ from functools import cached_property
 from pathlib import Path
 
 from evenhand import registry
-from evenhand.core.contrasts import contrasts_of
 from evenhand.core.errors import EvenhandError, RunError
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
-from evenhand.core.records import EVERYONE, Group
+from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
 from evenhand.reporting.curves import curves_together
-from evenhand.reporting.display import ShownResults, shown, task_title
+from evenhand.reporting.display import NO_OUTPUT, ShownResults, shown, task_title
 from evenhand.reporting.html import Article, Link, Page
 from evenhand.reporting.methods import PAPER, methods_table, with_even_digits
-from evenhand.reporting.phrases import (
-    as_cell,
-    by_words,
-    direction_of,
-    headline,
-    in_sentence,
-    levels,
-    value_name,
-)
+from evenhand.reporting.phrases import WORDING, as_cell, by_words, direction_of, in_sentence, levels, value_name
 from evenhand.reporting.rounding import cell as cell_text
-from evenhand.reporting.sections import brief, standard, with_added
-from evenhand.reporting.summary import finding, gap_of, verdict_badges, widest, worst_group
+from evenhand.reporting.sections import (
+    brief,
+    finding,
+    gap_of,
+    standard,
+    verdict_badges,
+    widest,
+    with_added,
+    worst_group,
+)
 from evenhand.store.damaged import inspect_run
 from evenhand.store.manifest import Input
 from evenhand.store.runs import RECORDS, Run, open_run
@@ -68,8 +67,7 @@ class Reported:
     def facts(self) -> tuple[str, ...]:
         """The line below the title: data, date, size, and what share was answered."""
         results = self.shown
-        first = headline(results)
-        size = results.get(*first).rows if first is not None else results.rows
+        size = results.get(*results.first).rows if results.first != NO_OUTPUT else results.rows
         parts = [f"Data: {results.dataset.partition(' (')[0]}" if results.dataset else "", self.finished[:10]]
         units = f" of {results.units:,} independent units" if results.units != size else ""
         parts.append(f"n = {size:,}{units}")
@@ -89,7 +87,7 @@ def reported(run: Run, *, one_of_many: bool = False) -> Reported:
     """A stored run with what its family adds; the sections of one of many are not shown."""
     question, added = family_of(run.results, sections=not one_of_many)
     keeps_rows = run.folder is None or run.manifest.stored.get("rows", False)
-    problems = () if keeps_rows else (_NO_ROWS,)
+    problems = () if keeps_rows else (WORDING["notes"]["rows"],)
     return Reported(run.results, added, question, run.manifest.inputs, problems, run.manifest.clock.finished)
 
 
@@ -114,12 +112,6 @@ def reported_folder(folder: Path, *, one_of_many: bool = False) -> Reported:
         return run
     problem = f"The rows can't be read: {lost[RECORDS]} The numbers below do not depend on them."
     return replace(run, problems=(*run.problems, problem))
-
-
-_NO_ROWS = (
-    "The run keeps no rows: its numbers are all here, but single rows can't be looked up, and it can't be compared "
-    "with another run. Evaluate again with --rows all to store them."
-)
 
 
 def family_of(results: Results, *, sections: bool = True) -> tuple[str, tuple[Section, ...]]:
@@ -196,10 +188,7 @@ def _together_sentence(runs: Sequence[ShownResults], names: Sequence[str]) -> st
     """Which model is best over all groups and for its worst one, and where some group performs worse beyond chance."""
     worse = []
     for name, run in zip(_run_names(runs, names), runs, strict=True):
-        first = headline(run)
-        pairs = tuple(contrasts_of(run.contrasts, *first, order=1)) if first is not None else ()
-        group = worst_group(run, first, widest(run, first), pairs) if first is not None else None
-        if group is not None:
+        if (group := worst_group(run)) is not None:
             worse.append(f"{name} performs worse for {levels(group)}")
     if not worse:
         text = "In no run is a group shown to perform worse."
@@ -212,9 +201,9 @@ def _together_sentence(runs: Sequence[ShownResults], names: Sequence[str]) -> st
 
 def _best_sentences(runs: Sequence[ShownResults], names: Sequence[str]) -> list[str]:
     """Of models of one task: the best over all groups, and the one whose worst group fares best."""
-    first = headline(runs[0])
-    way = {"higher": "Highest", "lower": "Lowest"}.get(direction_of(runs[0], *first), "") if first is not None else ""
-    if first is None or not way or len({(run.task, headline(run)) for run in runs}) > 1:
+    first = runs[0].first
+    way = {"higher": "Highest", "lower": "Lowest"}.get(direction_of(runs[0], *first), "")
+    if not way or len({(run.task, run.first) for run in runs}) > 1:
         return []
     unit, pick = runs[0].unit(*first), max if way == "Highest" else min
     overall = {name: (run.get(*first).number, EVERYONE) for name, run in zip(names, runs, strict=True)}
@@ -248,40 +237,36 @@ def _run_names(runs: Sequence[ShownResults], names: Sequence[str]) -> list[str]:
 def _side_by_side(runs: Sequence[ShownResults], names: Sequence[str]) -> list[Figure]:
     """Average and worst group of every run whose first value is a share, or of all where the value is the same."""
     rows: list[tuple[Cell, ...]] = []
-    same = len({(run.task, headline(run)) for run in runs}) == 1
-    percent = True
+    same = len({(run.task, run.first) for run in runs}) == 1
+    units = []
     for name, run in zip(_run_names(runs, names), runs, strict=True):
-        first = headline(run)
-        if first is None or not (run.unit(*first) or same):
+        first, unit = run.first, run.unit(*run.first)
+        if first == NO_OUTPUT or not (unit or same):
             continue
-        percent = percent and bool(run.unit(*first))
+        units.append(unit)
         summary = widest(run, first)
-        rows.append((name, "all groups", as_cell(run.get(*first), run.unit(*first)), ""))
+        rows.append((name, "all groups", as_cell(run.get(*first), unit), ""))
         if summary is not None and summary.worst is not None:
-            worst = as_cell(run.get(*first, summary.worst), run.unit(*first))
-            rows.append((name, "worst group", worst, levels(summary.worst)))
+            rows.append((name, "worst group", as_cell(run.get(*first, summary.worst), unit), levels(summary.worst)))
     if len(rows) < 3:
         return []
-    first = headline(runs[0])
-    title = f"{value_name(*first)}, all models" if same and first is not None else "All runs: average and worst group"
+    axis = value_name(*runs[0].first) if same else ""
+    title = f"{axis}, all models" if same else "All runs: average and worst group"
     table = Table(title, ("run", "of", "value", "group"), tuple(rows))
-    chart = Forest(2, series=1, axis=value_name(*first) if same and first is not None else "", percent=percent)
+    chart = Forest(2, series=1, axis=axis, percent=all(units))
     return [Figure(title, chart, table, name="side-by-side")]
 
 
 def _groups_together(runs: Sequence[ShownResults], names: Sequence[str]) -> Section:
     """The groups of the attribute with the widest gap, every model in each line."""
-    first = headline(runs[0])
-    gaps = [(widest(run, first), run) for run in runs] if first is not None else []
-    widths = [summary for summary, _ in gaps if summary is not None]
-    if first is None or not widths:
+    first = runs[0].first
+    widths = [summary for run in runs if (summary := widest(run, first)) is not None]
+    if not widths:
         return Section("Groups")
     by = max(widths, key=gap_of).by
     rows: list[tuple[Cell, ...]] = []
-    levels_of: dict[Group, None] = dict.fromkeys(
-        e.group for run in runs for e in run.of(*first) if e.group.by == by and not e.group.is_missing
-    )
-    for group in levels_of:
+    groups = (e.group for run in runs for e in run.of(*first) if e.group.by == by and not e.group.is_missing)
+    for group in dict.fromkeys(groups):
         for name, run in zip(names, runs, strict=True):
             value = next((as_cell(e, run.unit(*first)) for e in run.of(*first) if e.group == group), Interval(None))
             rows.append((levels(group), name, value))
@@ -302,17 +287,15 @@ def _every_run(runs: Sequence[ShownResults], names: Sequence[str]) -> Table:
 
 
 def _line(run: ShownResults, name: str) -> tuple[Cell, ...]:
-    first = headline(run)
+    first = run.first
     title = task_title(run.task, run.names)
-    if first is None:
+    if first == NO_OUTPUT:
         return (title, name, "–", Interval(None), "–", "–", "no value")
     unit, points = run.unit(*first), run.points(*first)
     summary = widest(run, first)
     value = as_cell(run.get(*first), unit)
-    badges = [
-        f"{by}: {text}" for by, verdict, text in verdict_badges(run, first).rows if verdict in ("large", "different")
-    ]
-    text = "; ".join(badges) or finding(run, first).partition(": ")[2]
+    badges = [f"{by}: {text}" for by, verdict, text in verdict_badges(run).rows if verdict in ("large", "different")]
+    text = "; ".join(badges) or finding(run).partition(": ")[2]
     if summary is None or summary.worst is None:
         return (title, name, value_name(*first), value, "–", "–", text)
     worst = Interval(run.get(*first, summary.worst).number, unit=unit)

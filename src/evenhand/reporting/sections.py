@@ -1,7 +1,8 @@
 """The sections that every family's report has, from results alone.
 
-The order is that of a reader's questions: who performs worse, by how much, how sure is that; then
-what else there is to see, folded: intersections, every pair, every value, what was answered, how it was computed.
+The order is that of a reader's questions. First what a reader in a hurry sees: who performs worse, by how much, how
+sure is that; then what else there is to see, folded: intersections, every pair, every value, what was answered, how it
+was computed.
 """
 
 from __future__ import annotations
@@ -10,39 +11,208 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from evenhand.core.contrasts import verdict_counts
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Figure, Section, Table, Text
-from evenhand.core.records import EVERYONE
-from evenhand.core.results import Results
-from evenhand.reporting.contrasts import VERDICTS, differences, pairs, spread
+from evenhand.core.records import EVERYONE, Group
+from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
 from evenhand.reporting.curves import confusion_section, curve_section, split_curves
-from evenhand.reporting.display import ShownResults, shown, task_title
-from evenhand.reporting.groups import group_figures, intersections
+from evenhand.reporting.display import NO_OUTPUT, ShownResults, shown, task_title
+from evenhand.reporting.groups import differences, group_figures, intersections, output_figures, pairs, spread
 from evenhand.reporting.methods import PAPER
 from evenhand.reporting.phrases import (
+    WORDING,
     as_cell,
     by_words,
+    certainly_worse,
     coverage_sentence,
+    direction_of,
     distance_words,
-    headline,
+    in_sentence,
+    in_words,
     levels,
+    listed,
     method_words,
+    standings,
     status_word,
     value_name,
     words,
 )
 from evenhand.reporting.rounding import percent
-from evenhand.reporting.summary import overview, widest
 
 if TYPE_CHECKING:
     from evenhand.store.manifest import Input
 
+_MAIN = 4  # numbers beside the finding
 MOST_VALUES = 20_000  # rows of the table of every value of every group
+
+
+def overview(results: ShownResults, question: str = "") -> Section:
+    """One sentence, a verdict per attribute, and the figure of the attribute with the widest gap beyond chance."""
+    first, lead = results.first, "No metric has a value for these samples."
+    value = None if first == NO_OUTPUT else results.get(*first).value
+    blocks: list[Block] = []
+    if isinstance(value, Undefined):
+        lead = f"{value_name(*first)} is undefined: {value.reason}."
+    elif value is not None:
+        lead, badges, summary = finding(results), verdict_badges(results), widest(results, first)
+        blocks += [badges] if badges.rows else []
+        blocks += output_figures(results, *first, by=summary.by[:1]) if summary is not None else ()
+        blocks += [Text(overall_sentence(results, question)), main_numbers(results)]
+    return Section("Summary", [Text(lead, "lead"), *blocks], name="summary")
+
+
+def terminal_summary(results: ShownResults) -> Section:
+    """The finding, a verdict per attribute and the two or three numbers that the task is known by."""
+    blocks = [block for block in overview(results).blocks if not isinstance(block, Figure)]
+    return Section(f"{task_title(results.task, results.names)}: {results.model}", blocks, name="summary")
+
+
+def main_numbers(results: ShownResults) -> Table:
+    """The few numbers that the task is known by, for all groups together."""
+    pairs = [results.first]
+    for estimate in results.estimates:
+        pair = (estimate.metric, estimate.output)
+        useful = estimate.group == EVERYONE and estimate.number is not None and pair not in pairs
+        if useful and direction_of(results, *pair) != "neither":
+            pairs.append(pair)
+    rows = tuple((value_name(*pair), as_cell(results.get(*pair), results.unit(*pair))) for pair in pairs[:_MAIN])
+    return Table("Main numbers, all groups together", ("value", "estimate"), rows)
+
+
+def finding(results: ShownResults) -> str:
+    """Who performs worse, by how much, and whether chance explains it: the first sentence of a report."""
+    first, pairs = results.first, results.first_pairs
+    name, unit = value_name(*first), results.unit(*first)
+    if not pairs:
+        grouped = any(estimate.group != EVERYONE for estimate in results.estimates)
+        reason = "No two groups were large enough to be compared." if grouped else "It is not grouped by anything."
+        return f"{name}: {in_words(results.get(*first), unit)}. {reason}"
+    margin = f"{distance_words(pairs[0].margin, unit)}" if pairs[0].margin is not None else "the threshold"
+    worst = worst_group(results)
+    if worst is not None:
+        sentence = group_sentence(results, results.get(*first, worst)) + "; chance does not explain this."
+        return sentence + intersection_sentence(results)
+    counts = verdict_counts(pairs)
+    if not counts[Verdict.UNDECIDED]:
+        alike = "both groups perform" if len(pairs) == 1 else "all groups perform"
+        return f"{name}: {alike} alike, within {margin} of each other."
+    if len(pairs) == 1:
+        return f"{name}: no group is shown to perform worse, but the data are too few to rule it out."
+    return (
+        f"{name}: no group is shown to perform worse, but {counts[Verdict.UNDECIDED]} of {len(pairs)} comparisons "
+        "are inconclusive."
+    )
+
+
+def intersection_sentence(results: ShownResults) -> str:
+    """Names the intersection that performs worst, where it does so clearly beyond the groups it is part of."""
+    first = results.first
+    sign = -1.0 if direction_of(results, *first) == "lower" else 1.0
+
+    def limits(estimate: Estimate) -> tuple[float, float] | None:
+        if estimate.low is None or estimate.high is None or estimate.status is not Status.OK:
+            return None
+        worst, best = sorted((sign * estimate.low, sign * estimate.high))
+        return worst, best
+
+    single = {e.group: limits(e) for e in results.of(*first) if len(e.group.terms) == 1}
+    beyond: list[tuple[float, Estimate]] = []
+    for estimate in results.of(*first):
+        own = limits(estimate) if len(estimate.group.terms) == 2 else None
+        parents = [single.get(Group((term,))) for term in estimate.group.terms] if own else []
+        if own and all(parent is not None and own[1] < parent[0] for parent in parents):
+            beyond.append((sign * (estimate.number or 0.0), estimate))
+    if not beyond:
+        return ""
+    estimate = min(beyond, key=lambda pair: pair[0])[1]
+    value = in_words(estimate, results.unit(*first), results.method.confidence)
+    return f" Of the intersections, {levels(estimate.group)} performs worst: {value}."
+
+
+def group_sentence(results: ShownResults, estimate: Estimate) -> str:
+    """One group's value and how far it is from the average, without a full stop."""
+    unit, overall = results.unit(*results.first), results.get(*results.first).number
+    value = in_words(estimate, unit, results.method.confidence)
+    group = levels(estimate.group)
+    if results.names.sentence and unit:
+        share, _, limits = value.partition(" (")
+        text = results.names.sentence.format(group=group[:1].upper() + group[1:], value=share)
+        text += f" ({limits}" if limits else ""
+    else:
+        text = f"For {by_words(estimate.group.by)} “{group}”, {in_sentence(value_name(*results.first))} is {value}"
+    if overall is None or estimate.number is None or overall == estimate.number:
+        return text
+    way = "below" if estimate.number < overall else "above"
+    return f"{text}, {distance_words(estimate.number - overall, unit)} {way} average"
+
+
+def worst_group(results: ShownResults) -> Group | None:
+    """The group that the first sentence is about: worse beyond chance, of the attribute with the widest gap."""
+    first, summary = results.first, widest(results, results.first)
+    sure = [group for groups in certainly_worse(results.first_pairs).values() for group in groups]
+    if summary is not None and summary.worst in sure:
+        return summary.worst
+    sign = -1 if direction_of(results, *first) == "lower" else 1
+    return min(sure, key=lambda group: sign * (results.get(*first, group).number or 0.0), default=None)
+
+
+def overall_sentence(results: ShownResults, question: str = "") -> str:
+    """The value of everyone, and what else is to be known about the groups."""
+    first, pairs, unit = results.first, results.first_pairs, results.unit(*results.first)
+    better = {"higher": "higher is better", "lower": "lower is better"}.get(direction_of(results, *first), "")
+    text = f"{value_name(*first)} over all groups: {in_words(results.get(*first), unit, results.method.confidence)}"
+    text += f"; {better}." if better else "."
+    worse = [levels(group) for groups in certainly_worse(pairs).values() for group in groups]
+    if len(worse) > 1:
+        text += f" Groups that perform worse than some other beyond chance: {listed(worse)}."
+    if pairs and pairs[0].margin is not None:
+        text += f" A difference counts as meaningful from {distance_words(pairs[0].margin, unit)}."
+    asked = question.partition(":")[0].rstrip(".")
+    return f"{text} Task: {asked}." if asked else text
+
+
+def verdict_badges(results: ShownResults) -> Table:
+    """One verdict per attribute, the strongest that its pairs of groups support."""
+    attributes = [summary.by for summary in ordered(results, results.first)]
+    rows = tuple((by_words(by), *badge([p for p in results.first_pairs if p.first.by == by])) for by in attributes)
+    return Table("Verdict by attribute", ("attribute", "verdict", "finding"), rows, form="badges")
+
+
+def badge(pairs: Sequence[Contrast]) -> tuple[str, str]:
+    """The verdict about one attribute, as a word and in short."""
+    if not pairs:
+        return "undecided", "not compared: groups too small"
+    worse = certainly_worse(pairs)
+    for verdict in (Verdict.LARGE, Verdict.DIFFERENT):
+        if worse[verdict]:
+            below = {group for group, standing in standings(pairs).items() if standing.is_disadvantaged}
+            names = [levels(group) for group in worse[verdict] if group in below] or list(map(levels, worse[verdict]))
+            return verdict.value, f"{WORDING['badges'][verdict.value]} {listed(names, 3)}"
+    undecided = verdict_counts(pairs)[Verdict.UNDECIDED]
+    verdict = Verdict.UNDECIDED if undecided else Verdict.EQUIVALENT
+    return verdict.value, WORDING["badges"][verdict.value]
+
+
+def ordered(results: Results, first: tuple[str, str]) -> list[Summary]:
+    """The single attributes: the one whose gap is least like chance first, then by the size of the gap."""
+    single = [s for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
+    return sorted(single, key=lambda s: (s.reference.p if s.reference else 1.0, -gap_of(s)))
+
+
+def widest(results: Results, first: tuple[str, str]) -> Summary | None:
+    """Of the single attributes, the one whose gap is the least like chance; the widest where chance is not known."""
+    return next((s for s in ordered(results, first) if isinstance(s.values.get("max_gap"), float)), None)
+
+
+def gap_of(summary: Summary) -> float:
+    """The gap as a number; 0 where there is none."""
+    gap = summary.values.get("max_gap")
+    return gap if isinstance(gap, float) else 0.0
 
 
 def main_values(results: ShownResults) -> Section:
     """Every number of everyone, and every number of every group that is not shown above, to look up."""
-    first = headline(results)
     rows: list[tuple[Cell, ...]] = []
     every: list[tuple[Cell, ...]] = []
     for estimate in results.estimates:
@@ -52,7 +222,7 @@ def main_values(results: ShownResults) -> Section:
         value = as_cell(estimate, results.unit(estimate.metric, estimate.output))
         if estimate.group == EVERYONE:
             rows.append((name, value, estimate.rows, method_words(estimate.method)))
-        elif (estimate.metric, estimate.output) != first:
+        elif (estimate.metric, estimate.output) != results.first:
             group, by = levels(estimate.group), by_words(estimate.group.by)
             every.append((name, by, group, value, estimate.rows, estimate.units, status_word(estimate)))
     blocks: list[Block] = [
@@ -69,14 +239,7 @@ def main_values(results: ShownResults) -> Section:
 def coverage(results: ShownResults) -> Section:
     """What was asked, and what became of it."""
     counts = results.coverage
-    rows: list[tuple[Cell, ...]] = [
-        ("asked", counts.asked),
-        ("answered", counts.answered),
-        ("answered with nothing", counts.empty),
-        ("could not be read", counts.unusable),
-        ("not answered", counts.missing),
-        ("answers to nothing that was asked", counts.extra),
-    ]
+    rows: list[tuple[Cell, ...]] = [(text, getattr(counts, name)) for name, text in WORDING["coverage"].items()]
     rows.extend((f"– {reason}", count) for reason, count in counts.reasons.items())
     blocks: list[Block] = [
         Text(coverage_sentence(results)),
@@ -91,11 +254,11 @@ def coverage(results: ShownResults) -> Section:
     return Section("What was answered", blocks, name="coverage", folded=True)
 
 
-def standardised(results: ShownResults) -> Section | None:
-    """Values of groups as if all had the same composition by another attribute; nothing unless it was asked for."""
+def standardised(results: ShownResults) -> Section:
+    """Values of groups as if all had the same composition by another attribute; empty unless it was asked for."""
     entries = results.facts.get("standardised", ())
     if not entries:
-        return None
+        return Section("Standardised values")
     rows = [
         (entry["metric"], words(entry["output"]), entry["attribute"], level, _plain(crude), _plain(standard_value))
         for entry in entries
@@ -118,9 +281,7 @@ def _plain(value: Any) -> Cell:
 def method(results: ShownResults, inputs: Sequence[Input] = ()) -> Section:
     """How it was computed, so that somebody else can."""
     how = results.method
-    first = headline(results)
-    unit = results.unit(*first) if first is not None else ""
-    margin = how.margin if how.margin is None else distance_words(how.margin, unit)
+    margin = how.margin if how.margin is None else distance_words(how.margin, results.unit(*results.first))
     intervals = sorted({method_words(e.method) for e in results.estimates if e.method})
     facts: list[tuple[Cell, ...]] = [
         ("task", f"{task_title(results.task, results.names)} ({results.task})"),
@@ -139,7 +300,7 @@ def method(results: ShownResults, inputs: Sequence[Input] = ()) -> Section:
         ("evenhand", results.version or "–"),
     ]
     facts.extend((f"instrument {name}", fingerprint) for name, fingerprint in results.instruments.items())
-    blocks: list[Block] = [Text(text) for text in CAUTIONS]
+    blocks: list[Block] = [Text(text) for text in WORDING["cautions"].values()]
     blocks.append(Table("How it was computed", ("what", "value"), tuple(facts)))
     if inputs:
         hashes = tuple((one.role, one.name, one.sha256) for one in inputs)
@@ -160,31 +321,11 @@ def _definitions(results: Results) -> Table:
     return Table("Metrics", ("definition", "values (↑ higher is better, ↓ lower)"), rows)
 
 
-CAUTIONS = (
-    "No evidence of a difference is not evidence of no difference.",
-    "Groups are labels in the data set, annotated by people or self-declared; they are not identities.",
-    "A verdict holds for this data set and this threshold.",
-)
-
-
 def reading_guide(results: ShownResults) -> Section:
     """What the words and signs of a report mean, in two minutes."""
-    confidence = percent(results.method.confidence)
-    items = (
-        ("Confidence interval", f"Had the data been collected again and again, {confidence} of such intervals would "
-         "contain the true value. A wide interval means few samples."),
-        ("Threshold for a meaningful difference", "A difference smaller than this would not matter in practice. It is "
-         "set before the evaluation (--margin) and turns numbers into verdicts."),
-        ("Expected by chance alone", "Even a model that treats everybody alike shows some gap between its best and "
-         "worst group, because groups are finite. This is how large that gap would be on these data, on average; p is "
-         "the probability of a gap as large as the observed one if there were no difference."),
-        ("Chance does not explain this", "The adjusted p-value is below 0.05: so large a difference would be rare if "
-         "the groups performed alike. Adjusted: corrected for the number of comparisons made."),
-        ("Independent unit", "What was sampled independently, such as a subject. Ten photos of one person tell less "
-         "than photos of ten people; intervals are computed over units."),
-        ("Points", "Percentage points: from 60 % to 65 % are 5 points."),
-        ("Verdicts", "; ".join(f"{verdict.value}: {text}" for verdict, text in VERDICTS.items()) + "."),
-    )  # fmt: skip
+    verdicts = "; ".join(f"{verdict}: {text}" for verdict, text in WORDING["verdicts"].items())
+    filled = {"confidence": percent(results.method.confidence), "verdicts": verdicts}
+    items = tuple((term, meaning.format(**filled)) for term, meaning in WORDING["guide"].items())
     table = Table("Words used in this report", ("term", "meaning"), items)
     return Section("How to read this report", [table], name="guide", folded=True)
 
@@ -192,8 +333,7 @@ def reading_guide(results: ShownResults) -> Section:
 def standard(results: Results, question: str = "", inputs: Sequence[Input] = ()) -> tuple[Section, ...]:
     """All of the above, in order; empty sections are left out."""
     results = shown(results)
-    first = headline(results)
-    summary = widest(results, first) if first is not None else None
+    summary = widest(results, results.first)
     curves, more_curves = split_curves(curve_section(results), summary.by[0] if summary is not None else "")
     every = (
         overview(results, question),
@@ -206,7 +346,7 @@ def standard(results: Results, question: str = "", inputs: Sequence[Input] = ())
         intersections(results),
         pairs(results),
         spread(results),
-        *([added] if (added := standardised(results)) is not None else []),
+        standardised(results),
         main_values(results),
         coverage(results),
         method(results, inputs),

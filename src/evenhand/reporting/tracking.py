@@ -14,10 +14,10 @@ from evenhand.core.errors import MissingExtraError, StorageError
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
 from evenhand.files.writing import temporary_folder
+from evenhand.reporting.forms import write_json
 from evenhand.reporting.html import write_page
 from evenhand.reporting.phrases import headline
 from evenhand.reporting.reported import Reported, report_page
-from evenhand.reporting.tables import write_json
 
 _FIRST_TIMEOUT: Final = "5"  # seconds
 

@@ -16,7 +16,6 @@ from evenhand.core.blas import OneThread
 from evenhand.core.engine import Done, Engine, Failed
 from evenhand.core.errors import DataError, OptionError, PartError, PredictionError, UnknownNameError
 from evenhand.core.metric import Metric, Undefined
-from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import Records, concatenate
 from evenhand.core.results import Estimate, MetricFact, Results
@@ -24,10 +23,11 @@ from evenhand.core.task import Dataset, Predictions, Task, Tools, ignore, no_pro
 from evenhand.files import inputs
 from evenhand.files.writing import remove, write_file
 from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tally_rows
-from evenhand.run.instruments import LazyInstruments
 from evenhand.run.places import folder_of, model_of, place_of
+from evenhand.run.providers import LazyInstruments
 from evenhand.run.recording import KEPT, CheckpointingEngine, Recorder, kept_parts, reporting_to, share, stored_before
 from evenhand.stats.settings import Settings
+from evenhand.store.caches import FOLDER as CACHE
 from evenhand.store.manifest import (
     FILENAME,
     Clock,
@@ -53,15 +53,13 @@ from evenhand.store.runs import (
     read_parts,
     results_json,
     run_folders,
+    store_submission,
 )
-from evenhand.store.submission import store_submission
-from evenhand.store.underway import forget_underway, note_underway
 from evenhand.store.unfinished import claim
 
 if TYPE_CHECKING:
     from evenhand.stats.analysis import Analysis
 
-CACHE = ".cache"
 USUAL_DEPTH = 2  # deeper intersections are computed on request, and their number is reported before
 Rows = Literal["auto", "none", "all"]
 Warn = Callable[[str], None]
@@ -100,7 +98,9 @@ def evaluate(
     if depth < 0:
         raise OptionError(f"depth={depth}: an intersection can't have a negative number of attributes.")
     predictions = Path(predictions)
-    data = data_for(task, predictions, data)
+    if data is None and not task.data_optional:
+        raise OptionError(f"{task.name} needs data: name the folder with --data (in Python, data=…).")
+    data = Path(data if data is not None else predictions)  # predictions may hold the truth too
     clock = _Stopwatch()
     engine = engine if engine is not None else engines.parse("serial")
     if task.attributes_option and by is not None:
@@ -151,15 +151,6 @@ def evaluate(
     return _stored(job, manifest, Path(runs), force=force)
 
 
-def data_for(task: Task[Any, Any], predictions: Path, data: Path | None) -> Path:
-    """The data that were named; for a task whose predictions hold the truth, the predictions."""
-    if data is not None:
-        return Path(data)
-    if not task.data_optional:
-        raise OptionError(f"{task.name} needs data: name the folder with --data (in Python, data=…).")
-    return predictions
-
-
 def _counted(progress: Progress) -> Callable[[Done[Any] | Failed], None]:
     """Tells of parts that the workers of a cluster have finished, whatever their turn."""
     count = 0
@@ -195,10 +186,9 @@ def _stored(job: _EvaluationJob, manifest: Manifest, runs: Path, *, force: bool)
         force = True  # the same numbers, but rows are asked for and were not kept
     held = claim(parent, manifest.fingerprint)
     try:
-        note_underway(held.folder, task=job.task.name, model=job.model, samples=len(job.dataset.samples))
-        run = job.compute(manifest, held.folder, [] if force else _siblings(parent))
+        held.announce(task=job.task.name, model=job.model, samples=len(job.dataset.samples))
+        run = job.compute(manifest, held.folder, [] if force else [folder / RECORDS for folder in run_folders(parent)])
         remove(held.folder / KEPT, below=held.folder)
-        forget_underway(held.folder)
         if not held.publish(final, replace=force):
             held.discard()
             return replace(open_run(final), reused=True)
@@ -214,10 +204,6 @@ def _stored(job: _EvaluationJob, manifest: Manifest, runs: Path, *, force: bool)
                 f"{error} {kept} finished parts are kept: start the same command again, it computes only the others."
             ) from error
         raise
-
-
-def _siblings(parent: Path) -> list[Path]:
-    return [folder / RECORDS for folder in run_folders(parent)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +234,7 @@ class _EvaluationJob:
         instruments = {name: self.tools.instrument(name).fingerprint for name in self.task.instruments(self.options)}
         code = code_facts([self.task.load, self.task.record, type(self.task.codec), *map(type, self.metrics)])
         installed = versions()
-        options = to_plain(as_plain(self.options))
+        options = to_plain(self.options)
         content = [(file.role, file.name, file.size, file.sha256) for file in files]
         records = fingerprint(
             self.task.name, self.dataset.version, options, content, media, instruments, code, installed
@@ -294,7 +280,7 @@ class _EvaluationJob:
                 manifest = replace(manifest, results_sha256=hashlib.sha256(content).hexdigest())
         manifest = replace(manifest, stored=stored, clock=self.clock.reading())
         if folder is not None:
-            write_file(folder / FILENAME, manifest.to_json(), flush=False)
+            write_file(folder / FILENAME, dumps(manifest), flush=False)
         in_memory = tuple(held) if folder is None and self.keeps_rows else None
         return Run(folder, manifest, results, _rows=in_memory)
 
@@ -316,7 +302,13 @@ class _EvaluationJob:
                     whole = self._tally(recorder.through(read_parts(records, recorded)))
                     return whole, recorded, recorder.held
             warned: list[str] = []
-            tools = replace(self.tools, warn=self._listen(warned))
+
+            def warn_once(message: str) -> None:
+                if message not in warned:
+                    warned.append(message)
+                    self.warn(message)
+
+            tools = replace(self.tools, warn=warn_once)
             keeping = None
             if folder is not None:
                 keeping = CheckpointingEngine(self.tools.engine, folder / KEPT)
@@ -375,14 +367,6 @@ class _EvaluationJob:
             for attribute in others
         ]
         return {"standardised": standardised}
-
-    def _listen(self, warned: list[str]) -> Warn:
-        def listen(message: str) -> None:
-            if message not in warned:
-                warned.append(message)
-                self.warn(message)
-
-        return listen
 
     def _results(
         self, whole: Tallied, recorded: Recorded, found: Analysis, extras: Mapping[str, Any], manifest: Manifest

@@ -42,31 +42,31 @@ class Answered(NamedTuple):
     """The answers to a chunk of samples, in plain values."""
 
     answers: list[tuple[str, Any]]
-    stint: WorkerTime
+    time: WorkerTime
 
 
 @dataclass
 class WorkerTimes:
     """How long all workers worked and waited."""
 
-    stints: dict[str, WorkerTime] = field(default_factory=dict)
+    times: dict[str, WorkerTime] = field(default_factory=dict)
 
-    def note(self, stint: WorkerTime) -> None:
+    def note(self, time: WorkerTime) -> None:
         """Take in what a worker says; the longest span counts, for chunks of one worker may come in any order."""
-        known = self.stints.get(stint.worker)
-        if known is None or stint.span > known.span:
-            self.stints[stint.worker] = stint
+        known = self.times.get(time.worker)
+        if known is None or time.span > known.span:
+            self.times[time.worker] = time
 
     def seconds(self) -> dict[str, float]:
         """For the clock of the run; empty when nothing was measured.
 
-        >>> sheet = WorkerTimes()
-        >>> sheet.note(WorkerTime("a", 9.0, 10.0))
-        >>> sheet.seconds(), round(utilisation(sheet.seconds()), 3)
+        >>> times = WorkerTimes()
+        >>> times.note(WorkerTime("a", 9.0, 10.0))
+        >>> times.seconds(), round(utilisation(times.seconds()), 3)
         ({'model working': 9.0, 'model waiting': 1.0}, 0.9)
         """
-        busy = sum(stint.busy for stint in self.stints.values())
-        span = sum(stint.span for stint in self.stints.values())
+        busy = sum(time.busy for time in self.times.values())
+        span = sum(time.span for time in self.times.values())
         return {"model working": busy, "model waiting": max(0.0, span - busy)} if span else {}
 
 
@@ -94,15 +94,15 @@ def answer_chunk(
     place: Workplace,
 ) -> Answered:
     """The answers of the worker's model to some samples."""
-    posted: LoadedModel = place.kept
-    if isinstance(posted.model, Batched):
-        answers = list(posted.model.predict(iter(samples)))
+    loaded: LoadedModel = place.kept
+    if isinstance(loaded.model, Batched):
+        answers = list(loaded.model.predict(iter(samples)))
     else:
         read_ahead(path for sample in samples for path in sample.media)
-        with posted.meter.working():
-            answers = list(posted.model.predict(iter(samples)))
+        with loaded.meter.working():
+            answers = list(loaded.model.predict(iter(samples)))
     given = [(sample, plain(codec, answer)) for sample, answer in answers]
-    return Answered(given, WorkerTime(posted.name, posted.meter.busy, posted.meter.span))
+    return Answered(given, WorkerTime(loaded.name, loaded.meter.busy, loaded.meter.span))
 
 
 def read_ahead(paths: Iterable[Path]) -> None:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from evenhand import engines
 from evenhand.core.engine import ClusterEngine, Done, Engine, Failed
 from evenhand.core.errors import DataError, EvenhandError, ModelError, OptionError, PredictionError, RunError
-from evenhand.core.options import as_plain
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import blocks
 from evenhand.core.task import Adapt, Dataset, Model, Question, ReadingCodec, Sample, Unanswered, ignore, no_progress
@@ -43,7 +42,6 @@ from evenhand.store.manifest import (
 )
 from evenhand.store.plain import dumps, loads, to_plain
 from evenhand.store.runs import PREDICTIONS
-from evenhand.store.underway import forget_underway, note_underway
 from evenhand.store.unfinished import Claim, claim, lock_folder, unfinished
 
 if TYPE_CHECKING:
@@ -122,11 +120,10 @@ def predict(
     else:
         held = place.take(resume=resume)
     try:
-        note_underway(held.folder, task=question.name, model=job.name, samples=len(ids))
+        held.announce(task=question.name, model=job.name, samples=len(ids))
         staffed = _with_workers(engine, workers, gpus_per_worker)
         asked_now, asked_again = job.ask(held.folder, staffed, ask_unanswered=ask_unanswered)
         job.assemble(held.folder, started)
-        forget_underway(held.folder)
         final = parent / place.free_name()
         while not held.publish(final):  # another process took the name
             final = parent / place.free_name()
@@ -216,7 +213,7 @@ class _PredictionJob:
         self.inputs = input_facts(dataset.inputs, "data", data)
         content = [(file.name, file.size, file.sha256) for file in self.inputs]
         self.fingerprint = fingerprint(
-            "predictions", question.name, self.name, identity, as_plain(options), dataset.version, content
+            "predictions", question.name, self.name, identity, options, dataset.version, content
         )
 
     def _loaded(self) -> Model[Any]:
@@ -240,13 +237,13 @@ class _PredictionJob:
         # A model whose answers cost money has each of them put on disk before the next one is taken in.
         every = int(getattr(self.model, "journal_every", SHARD_ANSWERS))
         with closing(Journal(place, most_answers=every)) as journal:
-            desk = _PredictionSession(self, journal, rest, len(done))
+            session = _PredictionSession(self, journal, rest, len(done))
             if engine is None or engine.name == "serial":
-                desk.ask_here(self._loaded())
+                session.ask_here(self._loaded())
             else:
-                desk.ask_workers(engine, self.make)
+                session.ask_workers(engine, self.make)
         self.engine = "serial" if engine is None else engine.name
-        self.seconds = desk.timesheet.seconds()
+        self.seconds = session.times.seconds()
         return len(rest), again
 
     def assemble(self, folder: Path, started: datetime) -> None:
@@ -273,7 +270,7 @@ class _PredictionJob:
             fingerprint=self.fingerprint,
             stages={"predictions": self.fingerprint},
             dataset=self.dataset.version,
-            options=to_plain(as_plain(self.options)),
+            options=to_plain(self.options),
             inputs=self.inputs,
             model_facts=self.facts,
             versions=versions(),
@@ -282,7 +279,7 @@ class _PredictionJob:
             engine=self.engine,
             clock=Clock(started.isoformat(), datetime.now(UTC).isoformat(), self.seconds),
         )
-        write_file(folder / FILENAME, manifest.to_json(), flush=False)
+        write_file(folder / FILENAME, dumps(manifest), flush=False)
 
     def _compare_model(self, folder: Path) -> None:
         """Say so when the model is no longer the one that gave the first answers."""
@@ -303,7 +300,7 @@ class _PredictionSession:
         self.known = frozenset(sample.id for sample in job.dataset.samples)
         self.in_flight: dict[str, None] = {}
         self.answered: set[str] = set()
-        self.timesheet = WorkerTimes()
+        self.times = WorkerTimes()
 
     def samples_to_ask(self) -> Iterator[Sample]:
         """The samples that have no answer; each has the data folder, which no picture that is sent may leave."""
@@ -348,7 +345,7 @@ class _PredictionSession:
         except Exception as error:
             raise ModelError(self._stopped(f"{type(error).__name__}: {error}")) from error
         if (meter := meter_of(model)) is not None:
-            self.timesheet.note(WorkerTime("here", meter.busy, meter.span))
+            self.times.note(WorkerTime("here", meter.busy, meter.span))
 
     def ask_workers(self, engine: Engine, make: Factory) -> None:
         """Chunks of samples to several models; a chunk that fails leaves the others."""
@@ -362,7 +359,7 @@ class _PredictionSession:
 
         failures, reported = [], set[int]()
 
-        def hear(outcome: Done[Any] | Failed) -> None:
+        def take_in(outcome: Done[Any] | Failed) -> None:
             if outcome.part in reported:
                 return
             reported.add(outcome.part)
@@ -372,11 +369,11 @@ class _PredictionSession:
             for sample, answer in outcome.value.answers:
                 self.store_answer(sample, answer)
             self.journal.close_shard()
-            self.timesheet.note(outcome.value.stint)
+            self.times.note(outcome.value.time)
 
         work = partial(answer_chunk, self.job.question.codec, _plain)
-        for outcome in reporting_to(engine, hear).map(work, parts(), setup=partial(load_model, make)):
-            hear(outcome)
+        for outcome in reporting_to(engine, take_in).map(work, parts(), setup=partial(load_model, make)):
+            take_in(outcome)
         if failures:
             raise ModelError(self._stopped(failures[0].cause, len(failures)))
 

@@ -18,7 +18,7 @@ from evenhand.core.records import Array, Records
 from evenhand.core.task import no_progress
 from evenhand.files import inputs
 from evenhand.files.writing import link_file, make_folder, remove, write_file
-from evenhand.run import outcomes
+from evenhand.store import packed
 from evenhand.store.rows import from_parquet, to_parquet
 from evenhand.store.runs import RECORDED, RECORDS, Part, Recorded, read_recorded
 
@@ -98,7 +98,7 @@ class CheckpointingEngine:
 
     def _keep(self, call: int, number: int, value: Any) -> Path | None:
         """The file in which an outcome is kept; None when it is not worth it."""
-        data = to_parquet(value) if isinstance(value, Records) else outcomes.to_bytes(value)
+        data = to_parquet(value) if isinstance(value, Records) else packed.to_bytes(value)
         if data is None:
             return None
         suffix = _ROWS if isinstance(value, Records) else _OTHER
@@ -195,7 +195,7 @@ def share(source: Path, target: Path) -> None:
 
 def _read(path: Path) -> Any:
     data = path.read_bytes()
-    return from_parquet(data, str(path)) if path.suffix == _ROWS else outcomes.from_bytes(data)
+    return from_parquet(data, str(path)) if path.suffix == _ROWS else packed.from_bytes(data)
 
 
 def _digest_in(path: Path) -> str:

@@ -1,13 +1,12 @@
 """Operating points of all pairs of a store of embeddings, by group, in bounded memory.
 
-Every pair is formed twice, once for each pass of `metrics.score_groups`; nothing of the size of the pairs is kept.
+Every pair is formed twice, once for each pass of `metrics.score_stream`; nothing of the size of the pairs is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from evenhand.core.engine import Engine
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
-from evenhand.metrics.score_groups import (
+from evenhand.metrics.score_stream import (
     BinCounts,
     ExactScores,
     PointOfGroup,
@@ -58,12 +57,8 @@ def points_of_all_pairs(
 
 
 def _count(person: Array, group: Array, cells: int, pairs: ComparedRanges) -> BinCounts:
-    return count(_blocks(pairs, person, group), cells)
+    return count(pair_blocks(pairs.score, pairs.first, pairs.second, person, group), cells)
 
 
 def _look(person: Array, group: Array, wanted: NDArray[np.bool_], pairs: ComparedRanges) -> ExactScores:
-    return look(_blocks(pairs, person, group), wanted)
-
-
-def _blocks(pairs: ComparedRanges, person: Array, group: Array) -> Any:
-    return pair_blocks(pairs.score, pairs.first, pairs.second, person, group)
+    return look(pair_blocks(pairs.score, pairs.first, pairs.second, person, group), wanted)

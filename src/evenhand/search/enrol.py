@@ -225,10 +225,19 @@ def _groups(template: Array, medium: Array, templates: int, media: Media) -> tup
     """The group of each entry (a medium within a template), and the template of each group."""
     if media == "flat":
         return template, np.arange(templates)
-    _, medium = np.unique(medium, return_inverse=True)
-    key = template.astype(np.int64) * (int(medium.max(initial=0)) + 1) + medium
-    keys, group = np.unique(key, return_inverse=True)
-    return group.reshape(-1), keys // (int(medium.max(initial=0)) + 1)
+    is_whole = medium.dtype.kind in "iu" and medium.dtype != np.uint64
+    low, high = (int(medium.min(initial=0)), int(medium.max(initial=0))) if is_whole else (0, 0)
+    if not is_whole or templates * (high - low + 1) >= 2**62:  # names, or numbers too far apart, are numbered first
+        _, medium = np.unique(medium, return_inverse=True)
+        low, high = 0, len(medium)
+    span = high - low + 1
+    key = template.astype(np.int64) * span + (medium.reshape(-1).astype(np.int64) - low)
+    if (key[1:] >= key[:-1]).all():  # as most files list them: nothing has to be sorted
+        begins = np.append(True, key[1:] != key[:-1])[: len(key)]
+        keys, group = key[begins], np.cumsum(begins) - 1
+    else:
+        keys, group = np.unique(key, return_inverse=True)
+    return group.reshape(-1), keys // span
 
 
 def _face_weights(

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.engine import Engine, Serial, Workplace, finished
 from evenhand.core.errors import DataError
-from evenhand.core.records import Array
+from evenhand.core.records import Array, blocks
 from evenhand.search.enrol import Templates
 from evenhand.search.stores import EmbeddingStore
 
@@ -81,7 +81,6 @@ def search(
     >>> found.mated.tolist(), found.above.tolist(), found.top.tolist()
     ([True, False], [0, 0], [0.0, 1.0])
     """
-    engine = Serial() if engine is None else engine
     probe_subject, gallery_subject = np.asarray(probe_subject), np.asarray(gallery_subject)
     enrolled = np.flatnonzero(gallery.enrolled)
     by_person = enrolled[np.argsort(gallery_subject[enrolled], kind="stable")]
@@ -91,9 +90,7 @@ def search(
     usable = np.flatnonzero(probes.enrolled)
     order = usable[np.argsort(first[usable], kind="stable")]
     shared = (_rows(probes.vectors, order), _rows(gallery.vectors, by_person), first[order], last[order])
-    blocks = [_ProbeBlock(start, min(start + _PROBES, len(order)), largest) for start in range(0, len(order), _PROBES)]
-    found = list(finished(engine.map(_search_block, blocks, shared=shared), "block of probes"))
-    return _assembled(found, order, np.isin(probe_subject, gallery_subject), largest)
+    return _searched(_search_block, shared, order, np.isin(probe_subject, gallery_subject), largest, engine)
 
 
 def search_stores(
@@ -131,10 +128,8 @@ def search_stores(
     usable = np.flatnonzero(probe_scale > 0)
     order = usable[np.argsort(where[usable], kind="stable")]
     shared = (order, first[order], last[order], by_person, probe_scale, gallery_scale)
-    blocks = [_ProbeBlock(start, min(start + _PROBES, len(order)), largest) for start in range(0, len(order), _PROBES)]
-    outcomes = engine.map(partial(_search_block_on_disk, probes, gallery), blocks, shared=shared)
-    found = list(finished(outcomes, "block of probes"))
-    return _assembled(found, order, np.isin(probe_subject, gallery_subject), largest)
+    find = partial(_search_block_on_disk, probes, gallery)
+    return _searched(find, shared, order, np.isin(probe_subject, gallery_subject), largest, engine)
 
 
 def scales(store: EmbeddingStore, engine: Engine) -> NDArray[np.float32]:
@@ -277,7 +272,7 @@ def _search_tiles(
         rows, columns = own.entries(start, product.shape[1])
         product[rows, columns] = -np.inf
         count_rivals(product[waiting], product[waiting].max(axis=1), waiting)
-    return _Found(mate, above, tied, top, *largest.taken())
+    return _Found(mate, above, tied, top, largest.values, largest.owner)
 
 
 class _Own(NamedTuple):
@@ -335,9 +330,6 @@ class _Largest:
         if len(self.values) == self.wanted:
             self.floor = float(self.values[-1])
 
-    def taken(self) -> tuple[Array, Array]:
-        return self.values, self.owner
-
 
 def _highest(values: Sequence[Array], owners: Sequence[Array], wanted: int) -> tuple[Array, Array]:
     """The `wanted` highest finite values, descending, with their owners; ties in the order of owners."""
@@ -354,17 +346,30 @@ def _highest(values: Sequence[Array], owners: Sequence[Array], wanted: int) -> t
     return value[order], owner[order]
 
 
-def _assembled(found: Sequence[_Found], order: Array, mated: Array, largest: int) -> Searched:
-    """The blocks' findings, in the order in which the probes were given."""
-    count = len(mated)
-    mate = np.full(count, -np.inf, dtype=np.float32)
-    top = np.full(count, -np.inf, dtype=np.float32)
-    above, tied = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    if found:
-        mate[order] = np.concatenate([block.mate for block in found])
-        above[order] = np.concatenate([block.above for block in found])
-        tied[order] = np.concatenate([block.tied for block in found])
-        top[order] = np.concatenate([block.top for block in found])
-        values, owner = _highest([block.largest for block in found], [block.owner for block in found], largest)
-        return Searched(mated, mate, above, tied, top, values, order[owner])
-    return Searched(mated, mate, above, tied, top, np.zeros(0, np.float32), np.zeros(0, np.int64))
+def _searched(
+    find: Callable[[_ProbeBlock, Workplace], _Found],
+    shared: Sequence[Array],
+    order: Array,
+    mated: Array,
+    largest: int,
+    engine: Engine | None,
+) -> Searched:
+    """All probes, block by block; findings come in the order in which the probes were given."""
+    parts = [_ProbeBlock(part.start, part.stop, largest) for part in blocks(len(order), _PROBES)]
+    engine = Serial() if engine is None else engine
+    found = list(finished(engine.map(find, parts, shared=shared), "block of probes"))
+
+    def column(name: str, otherwise: Any) -> Array:
+        values = np.full(len(mated), otherwise)
+        if found:
+            values[order] = np.concatenate([getattr(block, name) for block in found])
+        return values
+
+    lowest, none = np.float32(-np.inf), np.int64(0)
+    values, owner = _highest(
+        [np.zeros(0, np.float32), *(block.largest for block in found)],
+        [np.zeros(0, np.int64), *(block.owner for block in found)],
+        largest,
+    )
+    above, tied = column("above", none), column("tied", none)
+    return Searched(mated, column("mate", lowest), above, tied, column("top", lowest), values, order[owner])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,8 +25,7 @@ from evenhand.core.page import Section, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
 from evenhand.reporting.comparison import comparison_sections, difference_sections
-from evenhand.reporting.display import names_of_family, names_of_results
-from evenhand.reporting.rows import RowLabels, row_facts, value_text
+from evenhand.reporting.display import RowLabels, names_of_family, names_of_results, row_facts, value_text
 from evenhand.serve.folders import OutsideError
 from evenhand.serve.guard import AccessPolicy, Guard, report_policy
 from evenhand.serve.library import Library, NotFoundError, ServeSettings
@@ -34,13 +33,12 @@ from evenhand.serve.listing import MOST, RunEntry, RunFilter, RunState
 from evenhand.serve.pages import address, environment, overlay
 from evenhand.serve.pictures import FILMS, PICTURES, NoPictureError, size_of, thumbnail
 from evenhand.serve.selection import (
-    RowPage,
+    PAGE,
     RowQuery,
     ValueChoice,
     choices,
     chosen,
     contrasts_of,
-    row_page,
     scalar_columns,
 )
 from evenhand.serve.selection import spreads as spreads_of
@@ -77,7 +75,7 @@ def make_app(settings: ServeSettings, access: AccessPolicy) -> ASGIApp:
         *(Route(f"/{verb}/found", partial(handlers.found, verb)) for verb in _VERBS),
         *(Route(f"/{verb}/page", partial(handlers.found_page, verb)) for verb in _VERBS),
         Route("/static/{name}", handlers.static),
-        Route("/favicon.ico", handlers.icon),  # browsers ask for it where a page names none
+        Route("/favicon.ico", handlers.static),  # browsers ask for it where a page names none
     ]
     problems: Any = {
         HTTPException: handlers.refused,
@@ -104,7 +102,11 @@ class SampleCard:
 class Selection:
     """A page of selected rows as the templates show it."""
 
-    page: RowPage
+    numbers: tuple[int, ...]  # of the rows in the run
+    of: int  # how many rows were selected
+    page: int
+    pages: int
+    is_ordered: bool  # False: the metric does not score single rows, so they are as recorded
     columns: tuple[str, ...]
     cells: list[list[str]]
     cards: list[SampleCard]
@@ -186,8 +188,7 @@ class _Routes:
 
     def report(self, request: Request) -> Response:
         """The report, as `evenhand report` writes it."""
-        nonce = secrets.token_urlsafe(16)
-        return _nonced(self.library.report(self._line(request), nonce), nonce)
+        return _nonced(partial(self.library.report, self._line(request)))
 
     def group(self, request: Request) -> Response:
         """A group: its values, how it compares with others, and its rows, worst first."""
@@ -228,22 +229,16 @@ class _Routes:
         return results, chosen(results, query.get("metric", ""), query.get("output", ""))
 
     def _selection(self, line: RunEntry, query: RowQuery, choice: ValueChoice | None, request: Request) -> Selection:
-        rows = self.library.rows(line)
-        metric = self.library.metric(line, choice.metric) if choice is not None else None
-        labels = self.library.labels(line)
-        numbers, is_ordered = self.library.selected(line, query, metric)
-        page = _whole_number(request.query_params.get("page", "1"))
-        shown = row_page(rows.records, numbers, page, is_ordered=is_ordered)
-        columns = scalar_columns(shown.rows)
-        count = len(shown.numbers)
-        return Selection(
-            shown,
-            columns,
-            [[value_text(shown.rows[name][at]) for name in columns] for at in range(count)],
-            [self._card(line, number, labels, pictures=2) for number in shown.numbers],
-            labels,
-            rows.problems,
-        )
+        rows, labels = self.library.rows(line), self.library.labels(line)
+        numbers, is_ordered = self.library.selected(line, query, choice)
+        pages = max(-(-len(numbers) // PAGE), 1)
+        page = min(max(_whole_number(request.query_params.get("page", "1")), 1), pages)
+        some = tuple(map(int, numbers[(page - 1) * PAGE : page * PAGE]))
+        shown = rows.records.take(np.array(some, dtype=np.int64))
+        columns = scalar_columns(shown)
+        cells = [[value_text(shown[name][at]) for name in columns] for at in range(len(some))]
+        cards = [self._card(line, number, labels, pictures=2) for number in some]
+        return Selection(some, len(numbers), page, pages, is_ordered, columns, cells, cards, labels, rows.problems)
 
     def _card(self, line: RunEntry, number: int, labels: RowLabels, *, pictures: int) -> SampleCard:
         """A sample in words, with the overlays of its first pictures."""
@@ -276,8 +271,7 @@ class _Routes:
         params = request.query_params
         query, results = RowQuery.of(params), self.library.whole(line).results
         choice = chosen(results, params.get("metric", ""), params.get("output", ""))
-        metric = self.library.metric(line, choice.metric) if choice is not None else None
-        numbers, _ = self.library.selected(line, query, metric)
+        numbers, _ = self.library.selected(line, query, choice)
         places = np.flatnonzero(numbers == number)
         at = int(places[0]) if len(places) else -1
         before = int(numbers[at - 1]) if at > 0 else None
@@ -330,7 +324,7 @@ class _Routes:
                 sections = difference_sections(self.library.difference(*lines), _MOST_ROWS)
             else:
                 results = self.library.whole(lines[0]).results
-                each = (comparison_sections(one, results, figures=True) for one in self.library.comparison(lines))
+                each = (comparison_sections(one, results, figures=True) for one in self.library.comparison(*lines))
                 sections = tuple(chain.from_iterable(each))
         except EvenhandError as error:
             sections = (Section("This can't be compared", [Text(str(error), "caution")]),)
@@ -338,21 +332,16 @@ class _Routes:
 
     def found_page(self, verb: str, request: Request) -> Response:
         """The same as one page with its figures."""
-        nonce, lines = secrets.token_urlsafe(16), self._ticked(verb, request)
-        return _nonced(self.library.page_of(verb, lines, nonce), nonce)
+        return _nonced(partial(self.library.page_of, verb, self._ticked(verb, request)))
 
     # Files and problems
 
     def static(self, request: Request) -> Response:
-        """The page's own script and style, by name."""
-        name = request.path_params["name"]
+        """The page's own script, style and icon, by name."""
+        name = request.path_params.get("name", "icon.svg")
         if name not in self.assets:
             raise HTTPException(404)
         return Response(self.assets[name], headers={"Content-Type": _STATIC[name], **_CACHED})
-
-    def icon(self, request: Request) -> Response:
-        """The sign of the page."""
-        return Response(self.assets["icon.svg"], headers={"Content-Type": _STATIC["icon.svg"], **_CACHED})
 
     def refused(self, request: Request, error: Exception) -> Response:
         """What the routes refuse."""
@@ -385,9 +374,11 @@ class _Routes:
         return HTMLResponse(text.encode("utf-8", "replace"), status_code=code)
 
 
-def _nonced(text: str, nonce: str) -> Response:
+def _nonced(page: Callable[[str], str]) -> Response:
+    """A page whose style and scripts carry a nonce."""
+    nonce = secrets.token_urlsafe(16)
     headers = {"Content-Security-Policy": report_policy(nonce)}
-    return HTMLResponse(text.encode("utf-8", "replace"), headers=headers)
+    return HTMLResponse(page(nonce).encode("utf-8", "replace"), headers=headers)
 
 
 def _whole_number(text: str) -> int:

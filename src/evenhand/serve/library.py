@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from threading import Semaphore
-from typing import Any
+from threading import Lock, Semaphore
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from evenhand import api
 from evenhand.core.errors import InputError, RunError
@@ -15,21 +18,21 @@ from evenhand.core.metric import Metric
 from evenhand.core.records import Array, Records
 from evenhand.core.view import SampleView
 from evenhand.reporting.comparison import comparison_page, difference_page
+from evenhand.reporting.display import RowLabels, labels_of
 from evenhand.reporting.html import Link, page_html
 from evenhand.reporting.reported import report_page, reported
-from evenhand.reporting.rows import RowLabels, labels_of
 from evenhand.run.reopened import metrics_of, task_of
-from evenhand.serve.cache import LRUCache
 from evenhand.serve.folders import ServedFolders
-from evenhand.serve.listing import RunEntry, RunIndex, RunList, stamp_of
+from evenhand.serve.listing import ProgressMonitor, RunEntry, RunIndex, RunList, stamp_of
 from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
-from evenhand.serve.progress import ProgressMonitor
-from evenhand.serve.selection import RowQuery, item_of, select
+from evenhand.serve.selection import RowQuery, ValueChoice, select
 from evenhand.stats.comparison import Comparison
 from evenhand.store.damaged import InspectedRun, inspect_run, readable_rows
 from evenhand.store.differences import Difference, diff
 from evenhand.store.runs import Run
 
+V = TypeVar("V")
+P = ParamSpec("P")
 _BACK = (Link("Runs", "/"),)
 
 
@@ -54,25 +57,83 @@ class Rows:
     problems: tuple[str, ...]
 
 
+class LRUCache(Generic[V]):
+    """The latest `most` values, by key; threads that ask for the same key at the same time wait for one computation.
+
+    >>> squares = LRUCache[int](most=2)
+    >>> [squares.get(n, lambda n=n: n * n) for n in (2, 3, 2)], len(squares)
+    ([4, 9, 4], 2)
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._values: OrderedDict[Hashable, V] = OrderedDict()
+        self._making: dict[Hashable, Lock] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Hashable, make: Callable[[], V]) -> V:
+        """The value of a key, made when it is not there; what `make` raises is raised, and not kept."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+            making = self._making.setdefault(key, Lock())
+        with making:
+            with self._lock:
+                if key in self._values:
+                    return self._values[key]
+            try:
+                value = make()
+                with self._lock:
+                    self._values[key] = value
+                    while len(self._values) > self.most:
+                        self._values.popitem(last=False)
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+        return value
+
+
+def _kept(
+    most: int, *, costly: bool = False
+) -> Callable[[Callable[Concatenate[Library, P], V]], Callable[Concatenate[Library, P], V]]:
+    """A method whose latest answers are kept until the files of a run that it was asked about change."""
+
+    def kept(method: Callable[Concatenate[Library, P], V]) -> Callable[Concatenate[Library, P], V]:
+        @wraps(method)
+        def answer(self: Library, /, *asked: P.args, **named: P.kwargs) -> V:
+            given = (*enumerate(asked), *sorted(named.items()))
+            key = tuple(
+                (name, value.key, stamp_of(value.folder)) if isinstance(value, RunEntry) else (name, value)
+                for name, value in given
+            )
+
+            def made() -> V:
+                with self.costly if costly else nullcontext():
+                    return method(self, *asked, **named)
+
+            cache: LRUCache[V] = self.caches.setdefault(method.__name__, LRUCache(most))
+            return cache.get(key, made)
+
+        return answer
+
+    return kept
+
+
 class Library:
     """The folders that are served, with what was read from them lately."""
 
     def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
-        self.allowed = ServedFolders.of((settings.runs, *settings.data))
-        self.index = RunIndex(settings.runs, ServedFolders.of([settings.runs]))
-        self.watch = ProgressMonitor(settings.runs, ServedFolders.of([settings.runs]))
-        self._inspected = LRUCache[InspectedRun](most=16)
-        self._metrics = LRUCache[tuple[Metric[Any], ...]](most=16)
-        self._rows = LRUCache[Rows](most=3)
-        self._labels = LRUCache[RowLabels](most=16)
-        self._selected = LRUCache[tuple[Array, bool]](most=32)
-        self._media = LRUCache[SampleMedia](most=8)
-        self._compared = LRUCache[tuple[Comparison, ...]](most=8)
-        self._differences = LRUCache[Difference](most=8)
-        self._reports = LRUCache[str](most=8)
+        self.data = ServedFolders.of(settings.data)
+        self.index = RunIndex(settings.runs)
+        self.watch = ProgressMonitor(settings.runs)
+        self.caches: dict[str, LRUCache[Any]] = {}  # by method
+        self.costly = Semaphore(2)  # comparisons and reports that are made at the same time
         self._placeholder = secrets.token_urlsafe(24)  # stands for the nonce in a report that is kept
-        self._costly = Semaphore(2)  # comparisons and reports that are made at the same time
 
     def listing(self) -> RunList:
         """All runs."""
@@ -85,42 +146,34 @@ class Library:
             raise NotFoundError("There is no run of that key. It may have been removed or replaced.")
         return line
 
+    @_kept(16)
     def inspected(self, line: RunEntry) -> InspectedRun:
         """What can be read of a run; raises OutsideError when a link in its folder leads out."""
+        self.index.allowed.check_tree(line.folder)
+        return inspect_run(line.folder)
 
-        def inspected() -> InspectedRun:
-            self.index.allowed.check_tree(line.folder)
-            return inspect_run(line.folder)
-
-        return self._inspected.get(self._stamped(line), inspected)
-
+    @_kept(3)
     def rows(self, line: RunEntry) -> Rows:
         """The rows of a run; raises RunError when there are none to show."""
-        inspected = self.inspected(line)
-        return self._rows.get(self._stamped(line), lambda: Rows(*readable_rows(inspected, self.index.allowed.inside)))
+        return Rows(*readable_rows(self.inspected(line), self.index.allowed.inside))
 
-    def metric(self, line: RunEntry, name: str) -> Metric[Any] | None:
-        """The metric of that name, as the run applied it; None when its family does not tell."""
-        results = self.whole(line).results
-        every = self._metrics.get(self._stamped(line), lambda: metrics_of(results))
-        return next((metric for metric in every if metric.name == name), None)
+    @_kept(16)
+    def metrics(self, line: RunEntry) -> tuple[Metric[Any], ...]:
+        """The metrics, as the run applied them; none when its family does not tell."""
+        return metrics_of(self.whole(line).results)
 
+    @_kept(16)
     def labels(self, line: RunEntry) -> RowLabels:
         """The words for truth and answer of a classification."""
-        return self._labels.get(
-            self._stamped(line), lambda: labels_of(self.whole(line).results, self.rows(line).records)
-        )
+        return labels_of(self.whole(line).results, self.rows(line).records)
 
-    def selected(self, line: RunEntry, query: RowQuery, metric: Metric[Any] | None) -> tuple[Array, bool]:
+    @_kept(32)
+    def selected(self, line: RunEntry, query: RowQuery, choice: ValueChoice | None) -> tuple[Array, bool]:
         """The numbers of the rows that a query selects, in its order; kept, since a reader pages through them."""
-        key = (self._stamped(line), query, metric.name if metric is not None else "")
-
-        def selected() -> tuple[Array, bool]:
-            task = task_of(self.whole(line).results)
-            badness = task.badness if task is not None else None
-            return select(self.rows(line).records, query, metric, self.labels(line), badness)
-
-        return self._selected.get(key, selected)
+        task = task_of(self.whole(line).results)
+        metric = next((m for m in self.metrics(line) if choice is not None and m.name == choice.metric), None)
+        badness = task.badness if task is not None else None
+        return select(self.rows(line).records, query, metric, self.labels(line), badness)
 
     def view(self, line: RunEntry, number: int) -> SampleView:
         """What a page shows of a row; nothing where no data were named or its task has no view."""
@@ -132,23 +185,23 @@ class Library:
     def pictures(self, line: RunEntry, number: int) -> tuple[Path, ...]:
         """The pictures of a row's sample; raises NoPictureError with the reason when there are none."""
         view, media = self._view(line, number)
-        allowed = ServedFolders.of(self.settings.data)
-        return pictures_of(item_of(self.rows(line).records, number), view, media, self.settings.data, allowed)
+        rows = self.rows(line).records
+        item = str(rows["item"][number]) if "item" in rows and 0 <= number < len(rows) else ""
+        return pictures_of(item, view, media, self.data)
 
     def _view(self, line: RunEntry, number: int) -> tuple[SampleView, SampleMedia]:
-        inspected = self.inspected(line)
-        if inspected.manifest is None:
+        media, rows = self._media(line), self.rows(line).records
+        row = {name: column[number] for name, column in rows.columns.items()} if 0 <= number < len(rows) else {}
+        return media.view_of(row), media
+
+    @_kept(8)
+    def _media(self, line: RunEntry) -> SampleMedia:
+        manifest = self.inspected(line).manifest
+        if manifest is None:
             raise NoPictureError("Without its run.json it is not known which data the run was made of.")
         if not self.settings.data:
             raise NoPictureError("No data folder was named: start `evenhand serve` with --data DIR to see the picture.")
-        manifest = inspected.manifest
-        allowed = ServedFolders.of(self.settings.data)
-        media = self._media.get(
-            self._stamped(line), lambda: load_media(line.folder, manifest, self.settings.data, allowed)
-        )
-        rows = self.rows(line).records
-        row = {name: column[number] for name, column in rows.columns.items()} if 0 <= number < len(rows) else {}
-        return media.view_of(row), media
+        return load_media(line.folder, manifest, self.data)
 
     def whole(self, line: RunEntry) -> Run:
         """A run as the verbs take it; raises RunError with what is missing."""
@@ -161,50 +214,33 @@ class Library:
 
     def report(self, line: RunEntry, nonce: str) -> str:
         """The report of a run as a page; its style and scripts carry the nonce."""
-        run = self.whole(line)
+        return self._report(line).replace(self._placeholder, nonce)
 
-        def made() -> str:
-            links = (*_BACK, Link("Groups and rows", f"/run/{line.key}"))
-            with self._costly:
-                return page_html(report_page([reported(run)], links), nonce=self._placeholder)
+    @_kept(8, costly=True)
+    def _report(self, line: RunEntry) -> str:
+        links = (*_BACK, Link("Groups and rows", f"/run/{line.key}"))
+        return page_html(report_page([reported(self.whole(line))], links), nonce=self._placeholder)
 
-        return self._reports.get(self._stamped(line), made).replace(self._placeholder, nonce)
+    @_kept(8, costly=True)
+    def comparison(self, *lines: RunEntry) -> tuple[Comparison, ...]:
+        """The first of some runs compared with each of the others; raises RunError when one has lost rows.
 
-    def comparison(self, lines: Sequence[RunEntry]) -> tuple[Comparison, ...]:
-        """The first of some runs compared with each of the others."""
+        Half of the rows would compare something else.
+        """
         for line in lines:
-            self._check_rows(line)
-        runs = [self.whole(line) for line in lines]
+            if problems := self.rows(line).problems:
+                raise RunError(f"{line.name} has lost rows, so it can't be compared. {' '.join(problems)}")
+        return api.compare(*map(self.whole, lines), draws=self.settings.draws)
 
-        def made() -> tuple[Comparison, ...]:
-            with self._costly:
-                return api.compare(*runs, draws=self.settings.draws)
-
-        return self._compared.get(tuple(map(self._stamped, lines)), made)
-
+    @_kept(8, costly=True)
     def difference(self, first: RunEntry, second: RunEntry) -> Difference:
         """Why two runs differ."""
-        runs = (self.whole(first), self.whole(second))
-
-        def made() -> Difference:
-            with self._costly:
-                return diff(*runs)
-
-        return self._differences.get((self._stamped(first), self._stamped(second)), made)
+        return diff(self.whole(first), self.whole(second))
 
     def page_of(self, verb: str, lines: Sequence[RunEntry], nonce: str) -> str:
         """A comparison or a difference as one page with its figures; its style and scripts carry the nonce."""
         if verb == "diff":
             page = difference_page(self.difference(*lines), _BACK)
         else:
-            page = comparison_page(self.comparison(lines), [self.whole(line).results for line in lines], _BACK)
+            page = comparison_page(self.comparison(*lines), [self.whole(line).results for line in lines], _BACK)
         return page_html(page, nonce=nonce)
-
-    def _check_rows(self, line: RunEntry) -> None:
-        """Raises RunError when not all rows of a run can be read: half of them would compare something else."""
-        problems = self.rows(line).problems
-        if problems:
-            raise RunError(f"{line.name} has lost rows, so it can't be compared. {' '.join(problems)}")
-
-    def _stamped(self, line: RunEntry) -> tuple[str, str]:
-        return line.key, repr(stamp_of(line.folder))

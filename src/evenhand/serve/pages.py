@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -28,27 +28,13 @@ def environment() -> Environment:
     """The templates, with what they need to draw."""
     templates = report_environment("evenhand.serve")
     templates.tests["a_small_group"] = lambda estimate: estimate.status is not Status.OK
-    filters: dict[str, Any] = {
-        "number": number,
-        "percent": percent,
-        "p_value": p_value,
-        "as_cell": as_cell,
-        "levels": levels,
-        "group_words": group_words,
-        "status_word": status_word,
-        "words": words,
-        "method_words": method_words,
-        "when": when,
-        "item_name": item_name,
-        "group_name": group_name,
-        "task_title": task_title,
-        "by_name": lambda by, names: " × ".join(map(names.attribute, by)),
-        "amount": lambda value, unit: cell(Interval(value, unit=unit)),
-        "lasting": lasting,
-        "terms": terms,
-        "drawn": drawn,
-    }
-    templates.filters.update(filters)
+    named: tuple[Callable[..., Any], ...] = (
+        *(number, percent, p_value, as_cell, levels, group_words, status_word, words, method_words),
+        *(when, item_name, group_name, task_title, lasting, terms, drawn),
+    )
+    templates.filters.update({function.__name__: function for function in named})
+    templates.filters["by_name"] = lambda by, names: " × ".join(map(names.attribute, by))
+    templates.filters["amount"] = lambda value, unit: cell(Interval(value, unit=unit))
     templates.globals["address"] = address
     return templates
 

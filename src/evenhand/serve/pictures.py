@@ -8,7 +8,8 @@ file below a data folder is that file. Whatever is found is shown only when it l
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 from evenhand import registry
 from evenhand.core.errors import EvenhandError, InputError
 from evenhand.core.options import parse
-from evenhand.core.task import Dataset, Task
+from evenhand.core.task import Task
 from evenhand.core.view import SampleView
 from evenhand.files.inputs import opened_picture, too_many_pixels
 from evenhand.serve.folders import OutsideError, ServedFolders
@@ -26,15 +27,8 @@ from evenhand.store.runs import PREDICTIONS
 
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1
 
-PICTURES: Mapping[str, str] = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".bmp": "image/bmp",
-}
-FILMS: Mapping[str, str] = {".mp4": "video/mp4", ".webm": "video/webm"}
+PICTURES = {f".{kind}": f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp")} | {".jpg": "image/jpeg"}
+FILMS = {f".{kind}": f"video/{kind}" for kind in ("mp4", "webm")}
 _ORIENTATION = 0x0112  # the EXIF tag that turns a picture
 _SEPARATOR = ":"  # between a sample and a part of it, in an item
 
@@ -79,16 +73,16 @@ class SampleMedia:
         return ()
 
 
-def load_media(run: Path, manifest: Manifest, data: Sequence[Path], allowed: ServedFolders) -> SampleMedia:
+def load_media(run: Path, manifest: Manifest, data: ServedFolders) -> SampleMedia:
     """The pictures of a run's samples, from the first data folder that its task can load."""
     try:
         task = registry.question(manifest.task)
         options = parse(task.options, manifest.options)
-        _check_paths(options, allowed)
+        _check_paths(options, data)
     except EvenhandError as error:
         return SampleMedia(None, {}, str(error))
     problem = "No data folder was named: start with --data DIR to see pictures."
-    for root in candidates(manifest, data, allowed, "data"):
+    for root in candidates(manifest, data):
         try:
             dataset = task.load(root, options)
         except (EvenhandError, OSError, ValueError) as error:
@@ -97,38 +91,26 @@ def load_media(run: Path, manifest: Manifest, data: Sequence[Path], allowed: Ser
         media = {sample.id: sample.media for sample in dataset.samples if sample.media}
         if not isinstance(task, Task) or task.view is None:
             return SampleMedia(root, media)
-        answers = _answers(run, manifest, task, dataset, options, data, allowed)
+        answers = None  # where they can't be read
+        for place in _answer_files(run, manifest, data):
+            with suppress(EvenhandError, OSError, ValueError):
+                answers = task.codec.read(place, dataset, options)
+                break
         return SampleMedia(root, media, view=partial(task.view, dataset, answers))
     return SampleMedia(None, {}, problem)
 
 
-def _answers(
-    run: Path,
-    manifest: Manifest,
-    task: Task[Any, Any],
-    dataset: Dataset[Any],
-    options: Any,
-    data: Sequence[Path],
-    allowed: ServedFolders,
-) -> Any:
-    """The model's answers: from the copy in the run, else from the named folders; None when they can't be read."""
-    places = [*candidates(manifest, data, allowed, "predictions")]
+def _answer_files(run: Path, manifest: Manifest, data: ServedFolders) -> list[Path]:
+    """Where the model's answers may be read: the copy in the run, then the named folders."""
+    places = [*candidates(manifest, data, "predictions")]
     if manifest.stored.get("predictions", False):
         files = sorted((run / PREDICTIONS).iterdir()) if (run / PREDICTIONS).is_dir() else []
         places = [*(files if len(files) == 1 else [run / PREDICTIONS]), *places]
-    for place in places:
-        if place.suffix == ".toml":
-            continue  # it names other files, which need not lie in the served folders
-        try:
-            return task.codec.read(place, dataset, options)
-        except (EvenhandError, OSError, ValueError):
-            continue
-    return None
+    # a TOML file names others, which need not lie in the served folders
+    return [place for place in places if place.suffix != ".toml"]
 
 
-def candidates(
-    manifest: Manifest, data: Sequence[Path], allowed: ServedFolders, role: str = "data"
-) -> tuple[Path, ...]:
+def candidates(manifest: Manifest, data: ServedFolders, role: str = "data") -> tuple[Path, ...]:
     """Where the data or predictions of a run may lie: where they were when it was made, if inside; else as named.
 
     A run that was made with relative paths is looked for below the named folders by the end of its path, so a named
@@ -139,23 +121,21 @@ def candidates(
         if entry.role == role and entry.path.endswith(entry.name) and (entry.name or role == "predictions"):
             root = Path(entry.path[: len(entry.path) - len(entry.name)])
             parts = root.parts[1:] if root.is_absolute() else root.parts
-            below = (folder.joinpath(*parts[at:]) for folder in data for at in range(len(parts)))
+            below = (folder.joinpath(*parts[at:]) for folder in data.roots for at in range(len(parts)))
             places = (root, *below) if root.is_absolute() else below
-            existing.extend(place for place in places if place.exists() and allowed.holds(place))
-    return tuple(dict.fromkeys((*existing, *(data if role == "data" else ()))))
+            existing.extend(place for place in places if place.exists() and data.holds(place))
+    return tuple(dict.fromkeys((*existing, *(data.roots if role == "data" else ()))))
 
 
-def pictures_of(
-    item: str, view: SampleView, media: SampleMedia, data: Sequence[Path], allowed: ServedFolders
-) -> tuple[Path, ...]:
+def pictures_of(item: str, view: SampleView, media: SampleMedia, data: ServedFolders) -> tuple[Path, ...]:
     """The files to show for a row, all inside the served folders; raises NoPictureError where there are none."""
     named = view.pictures or media.of(item)
     if not named and item:
-        named = tuple(path for root in data if (path := root / item).suffix.casefold() in (*PICTURES, *FILMS))
+        named = tuple(path for root in data.roots if (path := root / item).suffix.casefold() in (*PICTURES, *FILMS))
     there, absent, outside = [], 0, 0
     for path in named:
         try:
-            real = allowed.inside(path)
+            real = data.inside(path)
         except OutsideError:
             outside += 1
             continue

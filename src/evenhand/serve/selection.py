@@ -16,12 +16,11 @@ from evenhand.core.metric import Metric
 from evenhand.core.names import DisplayNames
 from evenhand.core.records import EVERYONE, Array, Group, Records
 from evenhand.core.results import Contrast, Estimate, Results, Status
-from evenhand.reporting.axes import padded_span
-from evenhand.reporting.display import names_of_family, shown_group, shown_pair
+from evenhand.reporting.canvas import padded_span
+from evenhand.reporting.display import RowLabels, names_of_family, shown_group, shown_pair
 from evenhand.reporting.groups import by_attributes
 from evenhand.reporting.phrases import direction_of, headline, levels
-from evenhand.reporting.rows import RowLabels
-from evenhand.reporting.summary import badge
+from evenhand.reporting.sections import badge
 from evenhand.store.frames import worst_rows
 
 PAGE = 24  # rows on a page
@@ -161,21 +160,6 @@ class RowQuery:
         return {"g": terms(self.group), "truth": self.truth, "answer": self.answer, "q": self.text, "sort": order}
 
 
-@dataclass(frozen=True)
-class RowPage:
-    """Some rows of a selection: their numbers in the run, and how they are ordered."""
-
-    rows: Records
-    numbers: tuple[int, ...]
-    of: int  # how many rows were selected
-    page: int
-    is_ordered: bool  # False: the metric does not score single rows, so they are as recorded
-
-    @property
-    def pages(self) -> int:
-        return max(-(-self.of // PAGE), 1)
-
-
 def select(
     rows: Records,
     query: RowQuery,
@@ -202,24 +186,10 @@ def select(
     return (ordered if query.order == "worst" else ordered[::-1]), True
 
 
-def row_page(rows: Records, numbers: Array, page: int, *, is_ordered: bool) -> RowPage:
-    """A page of selected rows."""
-    page = min(max(page, 1), max(-(-len(numbers) // PAGE), 1))
-    some = numbers[(page - 1) * PAGE : page * PAGE]
-    return RowPage(rows.take(some), tuple(map(int, some)), len(numbers), page, is_ordered)
-
-
 def scalar_columns(rows: Records) -> tuple[str, ...]:
     """The columns that fit into a cell, `item` first, those that say nothing last."""
     names = [name for name, column in rows.columns.items() if column.ndim == 1 and name != "item"]
     return (*(("item",) if "item" in rows else ()), *names)
-
-
-def item_of(rows: Records, number: int) -> str:
-    """What a row is about."""
-    if "item" not in rows or not 0 <= number < len(rows):
-        return ""
-    return str(rows["item"][number])
 
 
 def _range(estimates: Sequence[Estimate]) -> tuple[float, float]:

@@ -3,6 +3,9 @@
 Every output of every metric gets, in every group, the interval that fits what it is and how its rows were
 sampled. Groups that are large enough are compared, pair by pair and all together; p-values are adjusted in
 families; every gap comes with what chance alone would show.
+
+One family is one output and one order of intersections, all attributes together. All its pairs are tested and
+adjusted; of a very large family those with the smallest p-values are listed, and their number is reported.
 """
 
 import os
@@ -10,27 +13,32 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from evenhand.core.contrasts import Contrasts, Family
 from evenhand.core.measure import Tally, estimates
-from evenhand.core.metric import Kind, Resampling, Undefined
+from evenhand.core.metric import Direction, Kind, Resampling
 from evenhand.core.records import EVERYONE, Group, groups_of
 from evenhand.core.results import Contrast, Estimate, Method, Omnibus, Reference, Summary
 from evenhand.stats import summaries
-from evenhand.stats.checks import Floats, number_or_none
+from evenhand.stats.checks import Floats, Integers, number_or_none
 from evenhand.stats.evidence import Evidence, RatioEvidence
-from evenhand.stats.families import families_of
 from evenhand.stats.findings import OutputFinding, findings_of
 from evenhand.stats.intervals import effective_size
+from evenhand.stats.multiplicity import Correction, verdicts
+from evenhand.stats.pairing import GroupPairs
 from evenhand.stats.permutation import gap_reference
 from evenhand.stats.redraw import draws_of
 from evenhand.stats.sets import SetEvidence
-from evenhand.stats.settings import Settings
+from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import TallyLayout, layout
 
+PAIRS_AT_ONCE = 250_000  # tested together, so that memory does not grow with the family
+MOST_PAIRS = 20_000
+"""Of a larger family all pairs are tested and adjusted, and so many with the smallest p-values are listed."""
 MANY_GROUPS = 20
 MANY_AT_ONCE = 2000  # groups, beyond which one output is judged at a time
 _SECONDS_A_PAIR, _SECONDS_A_DRAW = 8e-7, 5e-7  # measured on one core; good to a factor of three
@@ -88,33 +96,151 @@ def analyse(
     large = len(listed) > MANY_AT_ONCE or any(isinstance(f.evidence, SetEvidence) for f in compared)
     with ThreadPoolExecutor(1 if large else _THREADS) as threads:
         comparisons = list(threads.map(lambda finding: _compared(finding, places, chosen), compared))
-    contrasts = Contrasts(tuple(family for one in comparisons for family in one.families))
+    families, omnibus, found = (tuple(chain(*(one[part] for one in comparisons))) for part in range(3))
+    contrasts = Contrasts(families)
     return Analysis(
         tuple(estimate for f in findings for estimate in f.estimates),
         contrasts,
-        tuple(test for one in comparisons for test in one.omnibus),
-        tuple(summary for one in comparisons for summary in one.summaries),
+        omnibus,
+        found,
         chosen.method((*_notes(contrasts, places), *_draw_notes(tally, places, chosen))),
     )
 
 
-class _OutputComparison(NamedTuple):
-    """What the comparison of groups on one output says."""
+def _compared(finding: OutputFinding, places: TallyLayout, settings: Settings) -> tuple[list[Any], ...]:
+    """Families, omnibus tests and summaries of one output."""
+    asked = finding, places, settings
+    compared = tuple(list(part(*asked)) for part in (_families, _omnibus, _summaries))
+    if isinstance(finding.evidence, RatioEvidence):
+        finding.evidence.forget()
+    return compared
 
-    families: tuple[Family, ...]
-    omnibus: tuple[Omnibus, ...]
-    summaries: tuple[Summary, ...]
+
+def _families(finding: OutputFinding, places: TallyLayout, settings: Settings) -> Iterator[Family]:
+    """Every pair of eligible groups of the same attributes, adjusted over one order of intersections."""
+    orders: dict[int, list[Integers]] = {}
+    for names, positions in places.by_attributes.items():
+        orders.setdefault(len(names), []).append(positions[finding.usable[positions]])
+    for order, sets in orders.items():
+        if any(len(positions) > 1 for positions in sets):
+            yield _family(finding, places, sets, order, settings)
 
 
-def _compared(finding: OutputFinding, places: TallyLayout, settings: Settings) -> _OutputComparison:
-    found = _OutputComparison(
-        tuple(families_of(finding, places, settings)),
-        tuple(_omnibus(finding, places, settings)),
-        tuple(_summaries(finding, places, settings)),
+def _pair_blocks(sets: list[Integers]) -> Iterator[tuple[Integers, Integers]]:
+    """All pairs of groups of the same attributes, some at a time, in order."""
+    for positions in sets:
+        many, start = len(positions), 0
+        while start < many - 1:
+            stop, count = start + 1, many - 1 - start
+            while stop < many - 1 and count + many - 1 - stop <= PAIRS_AT_ONCE:
+                count += many - 1 - stop
+                stop += 1
+            rows = np.arange(start, stop)
+            sizes = many - 1 - rows
+            first = np.repeat(rows, sizes)
+            second = np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + first + 1
+            yield positions[first], positions[second]
+            start = stop
+
+
+def _smallest(evidence: Evidence, sets: list[Integers], settings: Settings) -> tuple[Floats, Integers, Integers, int]:
+    """The pairs of a very large family with the smallest p-values, adjusted within all of it, and how many are tested.
+
+    Block by block: adjusted p-values, first and second groups.
+    """
+    kept: list[Any] = [np.zeros(0), *(np.zeros(0, np.int64) for _ in range(3))]
+    every: list[Floats] = []
+    seen = tested = 0
+    for first, second in _pair_blocks(sets):
+        p = evidence.p_values(first, second, settings)
+        if settings.correction is Correction.BENJAMINI_HOCHBERG:  # steps up from the largest: all are needed
+            every.append(p)
+        place = np.arange(seen, seen + len(p))
+        seen, tested = seen + len(p), tested + int(np.isfinite(p).sum())
+        together = [np.concatenate(pair) for pair in zip(kept, (p, first, second, place), strict=True)]
+        at = _listed(together[0])
+        kept = [column[at] for column in together]
+    p, first, second, place = kept
+    if every:
+        return settings.correction(np.concatenate(every))[place], first, second, tested
+    return settings.correction.of_smallest(p, tested), first, second, tested
+
+
+def _family(
+    finding: OutputFinding, places: TallyLayout, sets: list[Integers], order: int, settings: Settings
+) -> Family:
+    """The pairs of one family, with adjusted p-values and verdicts."""
+    evidence = finding.evidence
+    assert evidence is not None
+    if sum(len(positions) * (len(positions) - 1) // 2 for positions in sets) > MOST_PAIRS:
+        adjusted, first, second, tested = _smallest(evidence, sets, settings)
+        compared = evidence.pairs(first, second, settings)
+    else:
+        first, second = (np.concatenate(side) for side in zip(*_pair_blocks(sets), strict=True))
+        compared = evidence.pairs(first, second, settings)
+        adjusted = settings.correction(compared.p_value)
+        tested = int(np.count_nonzero(~np.isnan(compared.p_value)))
+    margin = margin_of(settings, finding.metric, finding.output, evidence.values)
+    judged = verdicts(*compared[1:5], adjusted, margin=margin, alpha=settings.alpha)
+    attributes = "single attributes" if order == 1 else f"intersections of {order}"
+    return Family(
+        metric=finding.metric,
+        output=finding.output,
+        name=f"{finding.metric}.{finding.output}, {attributes}",
+        size=tested,
+        correction=settings.correction.value,
+        margin=margin,
+        groups=places.groups,
+        first=first,
+        second=second,
+        difference=compared.difference,
+        low=compared.low,
+        high=compared.high,
+        p=compared.p_value,
+        adjusted=adjusted,
+        detectable=compared.detectable,
+        verdict=judged.tolist(),
+        worse=_worse(finding.direction, compared.difference, first, second),
+        test=compared.test.tolist(),
+        interval=compared.interval_name.tolist(),
+        shared_rows=compared.shared_rows,
+        notes=_notes_of_pairs(compared, margin),
+        effects=compared.effects,
     )
-    assert finding.evidence is not None
-    finding.evidence.forget()
-    return found
+
+
+def _listed(p_values: Floats) -> Integers:
+    """Which pairs of a family are listed, in their order: all of them, or those with the smallest p-values."""
+    if len(p_values) <= MOST_PAIRS:
+        return np.arange(len(p_values))
+    last = np.partition(p_values, MOST_PAIRS - 1)[MOST_PAIRS - 1]
+    before = p_values < last if np.isfinite(last) else np.isfinite(p_values)
+    tied = p_values == last if np.isfinite(last) else np.isnan(p_values)
+    tied &= np.cumsum(tied) <= MOST_PAIRS - np.count_nonzero(before)  # of equal ones the first
+    return np.flatnonzero(before | tied)
+
+
+def _worse(direction: Direction, difference: Floats, first: Integers, second: Integers) -> Integers:
+    """The position of the disadvantaged group; −1 when neither way is better, or both are equal."""
+    decided = np.isfinite(difference) & (difference != 0) & (direction is not Direction.NEITHER)
+    lower_is_worse = direction is Direction.HIGHER
+    return np.where(decided, np.where((difference < 0) == lower_is_worse, first, second), -1)
+
+
+def _notes_of_pairs(compared: GroupPairs, margin: float | None) -> list[tuple[str, ...]]:
+    """The notes of each pair; pairs that share as much get the same text."""
+    shared = list(zip(compared.shared_rows.tolist(), compared.shared_units.tolist(), strict=True))
+    known = {both: tuple(_pair_notes(*both, margin)) for both in set(shared)}
+    return [known[both] for both in shared]
+
+
+def _pair_notes(rows: int, units: int, margin: float | None) -> Iterator[str]:
+    if rows:
+        yield f"{rows} rows belong to both groups"
+    if units:
+        yield f"{units} units have rows in both groups; their joint effect is in the interval"
+    if margin is None:
+        yield "no margin is set for this scale: the difference can't be called large or equivalent"
 
 
 def _omnibus(finding: OutputFinding, places: TallyLayout, settings: Settings) -> Iterator[Omnibus]:
@@ -164,8 +290,8 @@ def _summaries(finding: OutputFinding, places: TallyLayout, settings: Settings) 
             finding.output,
             names,
             summaries.summarise(values, everyone),
-            None if isinstance(ends, Undefined) else places.groups[large[ends.worst]],
-            None if isinstance(ends, Undefined) else places.groups[large[ends.best]],
+            None if ends is None else places.groups[large[ends[0]]],
+            None if ends is None else places.groups[large[ends[1]]],
             tuple(places.groups[position] for position in large),
             tuple(places.groups[position] for position in positions[~usable].tolist()),
             reference,
@@ -177,12 +303,12 @@ def _summaries(finding: OutputFinding, places: TallyLayout, settings: Settings) 
 def _reference(
     evidence: Evidence, values: Floats, large: list[int], settings: Settings, notes: list[str]
 ) -> Reference | None:
-    null = evidence.null_gaps(large, settings.permutations)
-    reference = gap_reference(float(values.max() - values.min()), null.gaps)
+    null, source = evidence.null_gaps(large, settings.permutations)
+    reference = gap_reference(float(values.max() - values.min()), null)
     notes.append(
         "no permutation had two groups with values: the gap has no reference."
         if reference is None
-        else f"reference of the gap: {null.method}"
+        else f"reference of the gap: {source}"
     )
     return reference
 

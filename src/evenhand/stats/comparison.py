@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,18 +21,25 @@ from evenhand.core.metric import UNBOUNDED, Direction, Kind, Ratio, Resampling, 
 from evenhand.core.records import Array, Group, Records, groups_of
 from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
 from evenhand.core.streams import stream
-from evenhand.stats import paired
 from evenhand.stats.checks import Floats, divide, number_or_none, numbers_or_nan
-from evenhand.stats.contrasts import joint_contrast
+from evenhand.stats.contrasts import (
+    bonett_price,
+    gap_difference,
+    joint_contrast,
+    joint_difference,
+    mcnemar,
+    paired_table,
+    sign_flip,
+)
 from evenhand.stats.distributions import normal_quantile, t_quantile, t_two_sided
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.intervals import subsampled
+from evenhand.stats.multiplicity import verdicts
 from evenhand.stats.permutation import gap_reference
 from evenhand.stats.redraw import draws_of, redraw, redraw_dyadic
 from evenhand.stats.resample import Weights, subsample_weights, weight_blocks
 from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import TallyLayout, UnitTable, layout
-from evenhand.stats.verdicts import verdicts
 
 
 @dataclass(frozen=True)
@@ -75,9 +83,6 @@ class GapContrast:
     p: float | None
     reference_first: Reference | None
     reference_second: Reference | None
-
-
-_Difference = TypeVar("_Difference", ModelContrast, GapContrast)
 
 
 @dataclass(frozen=True)
@@ -148,18 +153,16 @@ def compare(
                 left_out.append(LeftOutValue(metric.name, output, reason))
         drawn = _draws_of(sides)
         for side in sides:
-            contrasts.extend(map(_new_minus_baseline, side.contrasts(drawn)))
-            gaps.extend(map(_new_minus_baseline, side.gaps(drawn)))
+            with_draws = replace(side, drawn=drawn)
+            contrasts += with_draws.contrasts()
+            gaps += with_draws.gaps()
     units, method = places[0].units, chosen.method()
     return Comparison(*names, tuple(contrasts), tuple(gaps), units, *only, method, left_out=tuple(left_out))
 
 
-def _new_minus_baseline(contrast: _Difference) -> _Difference:
-    """The difference turned round: what is computed as first minus second is reported as second minus first."""
-    low, high = (None if limit is None else -limit + 0.0 for limit in (contrast.high, contrast.low))
-    apart = None if contrast.difference is None else -contrast.difference + 0.0
-    changes: dict[str, Any] = {"difference": apart, "low": low, "high": high}
-    return replace(contrast, **changes)
+def _turned(number: float) -> float | None:
+    """What is computed as first minus second is reported as second minus first; None where it is not finite."""
+    return number_or_none(-number + 0.0)
 
 
 _BothDraws = tuple[Mapping[str, Floats], Mapping[str, Floats]]
@@ -200,6 +203,7 @@ class _Side:
     both: tuple[Sequence[Estimate], Sequence[Estimate]]
     settings: Settings
     names: tuple[str, str]
+    drawn: _BothDraws = ({}, {})  # by output, for those without formulas
 
     @property
     def numeric(self) -> bool:
@@ -217,7 +221,7 @@ class _Side:
         is_number = any(estimate.number is not None for values in self.both for estimate in values)
         return "it has no interval, so nothing tells whether a difference is chance" if is_number else ""
 
-    @property
+    @cached_property
     def ratios(self) -> tuple[Ratio, Ratio] | None:
         """Both models' sums, when the output is a ratio of sums over single units."""
         if self.places[0].unit_b is not None:
@@ -242,71 +246,75 @@ class _Side:
         draws = min(self.settings.draws, self.settings.set_draws)
         yield subsample_weights(units, units // 2, draws, stream("subsample", *self.settings.stream_names, units))
 
-    def evidence(self, drawn: _BothDraws) -> tuple[Evidence, Evidence]:
+    @cached_property
+    def evidence(self) -> tuple[Evidence, ...]:
         """What is known about the output for each model."""
-        ratios = self.ratios
-        if ratios is not None:
+        if self.ratios is not None:
             seed = (*self.settings.stream_names, self.metric.name, self.output)
-            first, second = (
-                RatioEvidence(place, ratio, self.weights, seed)
-                for place, ratio in zip(self.places, ratios, strict=True)
+            both = zip(self.places, self.ratios, strict=True)
+            return tuple(RatioEvidence(places, ratio, self.weights, seed) for places, ratio in both)
+        return tuple(
+            DrawnEvidence(
+                numbers_or_nan(estimate.number for estimate in estimates),
+                draws[self.output],
+                np.array([estimate.units for estimate in estimates], dtype=np.int64),
+                places,
+                "joint_bootstrap",
             )
-            return first, second
-        drawn_evidence = []
-        for place, both, draws in zip(self.places, self.both, drawn, strict=True):
-            units = np.array([e.units for e in both], dtype=np.int64)
-            centre = numbers_or_nan(e.number for e in both)
-            drawn_evidence.append(DrawnEvidence(centre, draws[self.output], units, place, "joint_bootstrap"))
-        return drawn_evidence[0], drawn_evidence[1]
+            for places, estimates, draws in zip(self.places, self.both, self.drawn, strict=True)
+        )
 
-    def contrasts(self, drawn: _BothDraws) -> list[ModelContrast]:
+    @cached_property
+    def draws(self) -> list[Floats]:
+        """(draws, groups), for each model."""
+        return [
+            side.table.drawn(self.weights()) if isinstance(side, RatioEvidence) else side.draws
+            for side in self.evidence
+        ]
+
+    def contrasts(self) -> list[ModelContrast]:
         """Every group, with p-values adjusted over the groups of one order."""
-        ratios = self.ratios
-        if ratios is None and self.output not in drawn[0]:
+        if self.ratios is None and self.output not in self.drawn[0]:
             return []  # nothing was resampled
-        raw = list(self._formulas(ratios) if ratios is not None else self._drawn(drawn))
+        raw = list(self._formulas() if self.ratios is not None else self._drawn())
         for order in {len(contrast.group.terms) for contrast in raw}:
             inside = [i for i, contrast in enumerate(raw) if len(contrast.group.terms) == order]
-            usable = [i for i in inside if raw[i].status is Status.OK and not raw[i].group.is_missing]
+            large = [i for i in inside if raw[i].status is Status.OK and not raw[i].group.is_missing]
+            usable = [i for i in large if raw[i].p is not None]
             adjusted = self.settings.correction(numbers_or_nan(raw[i].p for i in usable))
-            for position, i in enumerate(usable):
-                value = float(adjusted[position])
-                raw[i] = replace(raw[i], adjusted=None if np.isnan(value) else value, family_size=len(usable))
+            for i, value in zip(usable, adjusted.tolist(), strict=True):
+                raw[i] = replace(raw[i], adjusted=number_or_none(value), family_size=len(usable))
         return [self._judged(contrast) for contrast in raw]
 
-    def gaps(self, drawn: _BothDraws) -> Iterator[GapContrast]:
+    def gaps(self) -> Iterator[GapContrast]:
         """The gap of every attribute for both models, with its own reference each, and their joint difference."""
-        orders = self.places[0].by_attributes
-        if not orders or self.settings.draws == 0:
+        if self.settings.draws == 0:
             return
-        a, b = self.evidence(drawn)
-        redrawn = [self._all_draws(side) for side in (a, b)]
-        for by, positions in orders.items():
-            large = [
-                place
-                for place in positions[np.isfinite(a.values[positions] + b.values[positions])].tolist()
-                if self._status(place) is Status.OK
-            ]
+        for by, positions in self.places[0].by_attributes.items():
+            there = np.isfinite(self.evidence[0].values[positions] + self.evidence[1].values[positions])
+            large = [place for place in positions[there].tolist() if self._status(place) is Status.OK]
             if len(large) < 2:
                 continue
-            values, draws = (a.values[large], b.values[large]), (draws[:, large] for draws in redrawn)
-            apart = paired.gap_difference(*values, *draws, confidence=self.settings.confidence)
-            gaps = float(np.ptp(values[0])), float(np.ptp(values[1]))
-            low, high, p = (number_or_none(number) for number in (apart.low[0], apart.high[0], apart.p_value[0]))
-            references = self._reference(a, large, gaps[0]), self._reference(b, large, gaps[1])
-            yield GapContrast(self.metric.name, self.output, by, *gaps, gaps[0] - gaps[1], low, high, p, *references)
-
-    def _all_draws(self, side: Evidence) -> Floats:
-        """The draws of all groups."""
-        if isinstance(side, RatioEvidence):
-            return side.table.drawn(self.weights())
-        assert isinstance(side, DrawnEvidence)
-        return side.draws
+            values, draws = [side.values[large] for side in self.evidence], [draws[:, large] for draws in self.draws]
+            apart = gap_difference(*values, *draws, confidence=self.settings.confidence)
+            gaps = [float(np.ptp(side)) for side in values]
+            yield GapContrast(
+                self.metric.name,
+                self.output,
+                by,
+                gaps[0],
+                gaps[1],
+                gaps[1] - gaps[0],
+                _turned(apart.high[0]),
+                _turned(apart.low[0]),
+                number_or_none(apart.p_value[0]),
+                *(self._reference(side, large, gap) for side, gap in zip(self.evidence, gaps, strict=True)),
+            )
 
     def _reference(self, side: Evidence, large: list[int], gap: float) -> Reference | None:
         if not self.settings.permutations:
             return None
-        return gap_reference(gap, side.null_gaps(large, self.settings.permutations).gaps)
+        return gap_reference(gap, side.null_gaps(large, self.settings.permutations)[0])
 
     def _status(self, position: int) -> Status:
         rows = min(self.both[0][position].rows, self.both[1][position].rows)
@@ -316,16 +324,13 @@ class _Side:
         small = rows < self.settings.min_rows or units < self.settings.min_units
         return Status.SMALL if small else Status.OK
 
-    def _formulas(self, ratios: tuple[Ratio, Ratio]) -> Iterator[ModelContrast]:
+    def _formulas(self) -> Iterator[ModelContrast]:
         """Ratios of sums: McNemar where rows are independent and 0 or 1, else t and sign flips between units."""
-        tables = [
-            RatioEvidence(place, ratio, self.weights).table for place, ratio in zip(self.places, ratios, strict=True)
-        ]
-        groups = list(range(len(self.places[0].groups)))
-        tops, bottoms = zip(*(table.wide(groups) for table in tables), strict=True)
+        tables = [side.table for side in self.evidence if isinstance(side, RatioEvidence)]
+        tops, bottoms = zip(*(table.wide() for table in tables), strict=True)
         aligned = np.array_equal(bottoms[0], bottoms[1])
         binary = aligned and all(t.independent and t.kind is Kind.PROPORTION for t in tables)
-        for position in groups:
+        for position in range(len(self.places[0].groups)):
             counted = (bottoms[0][:, position] > 0) | (bottoms[1][:, position] > 0)
             if not counted.any():
                 continue
@@ -335,9 +340,9 @@ class _Side:
                 yield self._by_unit(position, tables, tops, bottoms, counted, aligned)
 
     def _mcnemar(self, position: int, a: Floats, b: Floats) -> ModelContrast:
-        counts = paired.paired_table(a, b)
-        limits = paired.bonett_price(counts.only_a, counts.only_b, counts.rows, confidence=self.settings.confidence)
-        exact = float(paired.mcnemar(counts.only_a, counts.only_b))
+        counts = paired_table(a, b)
+        limits = bonett_price(counts.only_a, counts.only_b, counts.rows, confidence=self.settings.confidence)
+        exact = float(mcnemar(counts.only_a, counts.only_b))
         note = f"{counts.only_a} rows only {self.names[0]} has right, {counts.only_b} only {self.names[1]}"
         ends = float(limits.low), float(limits.high)
         return self._contrast(position, counts.difference, *ends, exact, "mcnemar_exact", "bonett_price", (note,))
@@ -357,21 +362,21 @@ class _Side:
             for top, bottom, value in zip(tops, bottoms, values, strict=True)
         ]
         difference, squares = values[0] - values[1], float(((pulls[0] - pulls[1]) ** 2).sum())
-        found = joint_contrast(difference, squares, int(counted.sum()), confidence=self.settings.confidence)
-        p, test = float(found.p_value), "cluster_t"
+        joint = joint_contrast(difference, squares, int(counted.sum()))
+        low, high = joint.limits(self.settings.confidence)
+        p, test = float(joint.p_value), "cluster_t"
         if aligned:
             group = str(self.places[0].groups[position])
             rng = stream("sign flip", *self.settings.stream_names, self.metric.name, self.output, group)
             flips = max(self.settings.permutations, 1)
             apart = tops[0][counted, position] - tops[1][counted, position]
-            p, test = paired.sign_flip(apart, flips=flips, rng=rng), "sign_flip"
-        return self._contrast(position, difference, float(found.low), float(found.high), p, test, "cluster_t")
+            p, test = sign_flip(apart, flips=flips, rng=rng), "sign_flip"
+        return self._contrast(position, difference, float(low), float(high), p, test, "cluster_t")
 
-    def _drawn(self, drawn: _BothDraws) -> Iterator[ModelContrast]:
+    def _drawn(self) -> Iterator[ModelContrast]:
         """Anything else: joint draws."""
-        a, b = self.evidence(drawn)
-        draws = self._all_draws(a), self._all_draws(b)
-        found = paired.joint_difference(a.values, b.values, *draws, confidence=self.settings.confidence)
+        values, draws = [side.values for side in self.evidence], self.draws
+        found = joint_difference(*values, *draws, confidence=self.settings.confidence)
         name, limits = "joint_bootstrap", "joint_bootstrap_percentile"
         if self.of_sets:
             units, level = self.places[0].units, self.settings.confidence
@@ -411,10 +416,10 @@ class _Side:
             group=group,
             value_first=a.number,
             value_second=b.number,
-            difference=number_or_none(difference),
-            low=number_or_none(low),
-            high=number_or_none(high),
-            p=number_or_none(p),
+            difference=_turned(difference),
+            low=_turned(high),
+            high=_turned(low),
+            p=number_or_none(p) if np.isfinite(difference) else None,  # nothing was tested where one has no value
             adjusted=None,
             verdict=None,
             better=better,

@@ -1,7 +1,12 @@
-"""How two groups differ: differences and ratios with intervals, tests, sizes of effects.
+"""How two groups or two models differ: differences and ratios with intervals, tests, sizes of effects.
 
-All functions take arrays, one entry for each pair of groups. Proportions of independent
+Functions of groups take arrays, one entry for each pair of groups. Proportions of independent
 rows use the counts; clustered ones the effective counts of `intervals.effective_size`.
+
+Two models answered the same questions, so rows are compared one by one. Independent rows that are right or wrong get
+McNemar's test and Bonett and Price's interval. Where rows share subjects, or values are real, the differences are
+averaged by subject: a t interval, and a test that flips the sign of whole subjects. Anything else, gaps between groups
+included, is redrawn jointly: the same weights for both models.
 """
 
 from typing import NamedTuple
@@ -9,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.stats.checks import Booleans, Floats, Integers, checked_counts, divide, floats, summed
+from evenhand.stats.checks import Floats, Integers, checked_counts, divide, floats, summed
 from evenhand.stats.distributions import (
     chi_square_above,
+    fair_coin,
     log_choose,
     normal_point,
     normal_quantile,
@@ -19,13 +25,15 @@ from evenhand.stats.distributions import (
     t_quantile,
     t_two_sided,
 )
-from evenhand.stats.intervals import IntervalArrays
+from evenhand.stats.intervals import IntervalArrays, percentile
+from evenhand.stats.permutation import gap_of
 from evenhand.stats.ranks import OmnibusTest
 
 FEWEST_EXPECTED = 5.0
 """The smallest expected count for which the normal approximation of a 2×K table is used."""
 
 
+_MOST_EXACT = 12  # clusters of which all sign patterns are tried
 PRIOR_CLUSTERS = 30.0
 """How many clusters of its own a group needs before its own spread counts half."""
 
@@ -39,26 +47,31 @@ class ContrastInterval(NamedTuple):
 
 
 class MeanContrast(NamedTuple):
-    """A difference of means with its standard error, degrees of freedom, limits and t test."""
+    """Differences of means with their standard errors and degrees of freedom."""
 
     value: Floats
-    low: Floats
-    high: Floats
     standard_error: Floats
     degrees: Floats
-    p_value: Floats
+
+    def limits(self, confidence: float = 0.95) -> IntervalArrays:
+        """The t interval; the difference itself where nothing has any spread."""
+        error = self.standard_error
+        half = np.where(error == 0, 0.0, t_quantile(confidence, self.degrees) * error)
+        return IntervalArrays(floats(self.value - half), floats(self.value + half))
+
+    @property
+    def p_value(self) -> Floats:
+        """The t test; without any spread 1 when the difference is zero, and 0 when it is not."""
+        error = self.standard_error
+        p = np.where(error > 0, t_two_sided(divide(self.value, error), self.degrees), self.value == 0)
+        return np.where((self.degrees <= 0) | np.isnan(error + self.value), np.nan, p)
 
 
 class ProportionTest(NamedTuple):
-    """p-values of tests that two proportions are equal; `exact` where Fisher's test was due."""
+    """p-values of tests that two proportions are equal, and the name of the test of each pair."""
 
     p_value: Floats
-    exact: Booleans
-
-    @property
-    def method(self) -> NDArray[np.str_]:
-        """The name of the test of each pair."""
-        return np.where(self.exact, "fisher", "score_z")
+    method: NDArray[np.str_]
 
 
 def difference_of_limits(
@@ -96,82 +109,46 @@ def welch(
     mean2: ArrayLike,
     variance2: ArrayLike,
     clusters2: ArrayLike,
-    *,
-    confidence: float = 0.95,
 ) -> MeanContrast:
     """Differences of two means, Welch's way: variances *of the means*, degrees of freedom from clusters.
 
-    Rows that are independent are clusters of one. Without any spread on both sides the interval is
-    the difference itself, and p is 1 when it is zero and 0 when it is not. With a single cluster
+    Rows that are independent are clusters of one. What rounding alone can leave is no spread. With a single cluster
     on one side nothing is known of the spread: NaN.
 
     >>> w = welch(0.7, 0.01, 15, 0.6, 0.01, 15)
-    >>> round(float(w.degrees), 1), round(float(w.p_value), 3)
-    (28.0, 0.485)
+    >>> round(float(w.degrees), 1), round(float(w.p_value), 3), w.limits(0.9).low.round(4)
+    (28.0, 0.485, np.float64(-0.1406))
     """
-    a, v, g, b, w, h = np.broadcast_arrays(
-        floats(mean1), floats(variance1), floats(clusters1), floats(mean2), floats(variance2), floats(clusters2)
-    )
-    d, error = a - b, welch_error(a, v, g, b, w, h)
-    still = error == 0
-    degrees = divide((v + w) ** 2, divide(np.where(np.isnan(error), np.nan, v) ** 2, g - 1) + divide(w**2, h - 1))
-    half = np.where(still, 0.0, t_quantile(confidence, degrees) * error)
-    p = np.where(still, np.where(np.abs(d) <= 1e-15 * np.abs(a), 1.0, 0.0), t_two_sided(divide(d, error), degrees))
-    return MeanContrast(d, d - half, d + half, error, degrees, p)
-
-
-def welch_error(a: Floats, v: Floats, g: Floats, b: Floats, w: Floats, h: Floats) -> Floats:
-    """The standard error of differences of means; NaN with a single cluster on one side.
-
-    `a`, `v` and `g` are mean, variance and clusters of the first, `b`, `w` and `h` those of the second. What rounding
-    alone can leave is no spread.
-    """
-    together = v + w
+    a, v, g, b, w, h = map(floats, (mean1, variance1, clusters1, mean2, variance2, clusters2))
     enough = (g >= 2) & (h >= 2)
-    still = enough & (together <= (1e-15 * np.maximum(np.abs(a), np.abs(b))) ** 2)
-    return np.where(still, 0.0, np.sqrt(np.where(enough, together, np.nan)))
+    least = rounding_of(a, b)
+    still = enough & (v + w <= least**2)
+    error = np.where(still, 0.0, np.sqrt(np.where(enough, v + w, np.nan)))
+    degrees = divide((v + w) ** 2, divide(v**2, g - 1) + divide(w**2, h - 1))
+    return MeanContrast(np.where(still & (np.abs(a - b) <= least), 0.0, a - b), error, np.where(enough, degrees, 0.0))
+
+
+def rounding_of(first: ArrayLike, second: ArrayLike) -> Floats:
+    """How far apart rounding alone can leave two means of equal values."""
+    return floats(1e-15 * np.maximum(np.abs(first), np.abs(second)))
 
 
 def joint_contrast(
-    difference: ArrayLike, squares: ArrayLike, clusters: ArrayLike, *, confidence: float = 0.95
+    difference: ArrayLike, squares: ArrayLike, clusters: ArrayLike, rounding: ArrayLike = 0.0
 ) -> MeanContrast:
     """Differences of two groups that share clusters, from each cluster's pull on the difference.
 
     `squares` is the sum over clusters of ((s₁ − m₁n₁)/N₁ − (s₂ − m₂n₂)/N₂)². A subject with rows in both
     groups moves both values together; the variance G/(G−1) · squares keeps that in, where adding two
-    separate variances would not. t with G − 1 degrees of freedom.
+    separate variances would not. t with G − 1 degrees of freedom. What is below `rounding` is neither difference nor
+    spread.
 
     >>> round(float(joint_contrast(0.1, 0.0016, 25).p_value), 4)
     0.022
     """
-    d, g = floats(difference), floats(clusters)
-    error = joint_error(squares, g)
-    half = t_quantile(confidence, g - 1) * error
-    return MeanContrast(d, d - half, d + half, error, g - 1, joint_test(d, error, g))
-
-
-def joint_error(squares: ArrayLike, clusters: ArrayLike) -> Floats:
-    """The standard error of a difference of groups that share clusters."""
-    g = floats(clusters)
-    return np.sqrt(divide(g, (g - 1).clip(0)) * floats(squares))
-
-
-def joint_test(difference: ArrayLike, error: ArrayLike, clusters: ArrayLike) -> Floats:
-    """p-values of `joint_contrast` alone."""
-    d, e, g = floats(difference), floats(error), floats(clusters)
-    p = np.where(e > 0, t_two_sided(divide(d, e), g - 1), np.where(d == 0, 1.0, 0.0))
-    return floats(np.where(g >= 2, p, np.nan))
-
-
-def at_confidence(contrast: MeanContrast, confidence: float) -> IntervalArrays:
-    """The limits of a difference of means at another confidence.
-
-    >>> at_confidence(welch(0.7, 0.01, 15, 0.6, 0.01, 15), 0.9).low.round(4)
-    np.float64(-0.1406)
-    """
-    error = contrast.standard_error
-    half = np.where(error == 0, 0.0, t_quantile(confidence, contrast.degrees) * error)
-    return IntervalArrays(floats(contrast.value - half), floats(contrast.value + half))
+    g, least = floats(clusters), floats(rounding)
+    error = np.sqrt(divide(g, (g - 1).clip(0)) * np.where(floats(squares) <= least**2, 0.0, squares))
+    return MeanContrast(np.where((error == 0) & (np.abs(difference) <= least), 0.0, difference), error, g - 1)
 
 
 def proportion_test(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> ProportionTest:
@@ -194,7 +171,7 @@ def proportion_test(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) 
     p = normal_two_sided(divide(z, spread))
     if np.any(exact):
         p[exact] = fisher(*(np.rint(side[exact]) for side in (a, m, b, n)))
-    return ProportionTest(np.where(some, p, np.nan), np.asarray(exact))
+    return ProportionTest(np.where(some, p, np.nan), np.where(exact, "fisher", "score_z"))
 
 
 class ClusterSums(NamedTuple):
@@ -344,3 +321,129 @@ def detectable_difference(
 def detectable_by_error(standard_error: ArrayLike, *, power: float = 0.8, alpha: float = 0.05) -> Floats:
     """The smallest difference that would be found with the given power, from its standard error."""
     return floats((normal_quantile(1 - alpha) + normal_point(power)) * floats(standard_error))
+
+
+class PairedTable(NamedTuple):
+    """How two models answered the same rows; an unanswered row is a wrong answer."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return self.both + self.only_a + self.only_b + self.neither
+
+    @property
+    def difference(self) -> float:
+        """First model minus second, as a proportion of the rows."""
+        return (self.only_a - self.only_b) / self.rows
+
+
+def paired_table(right_a: ArrayLike, right_b: ArrayLike) -> PairedTable:
+    """Rows by who was right.
+
+    >>> paired_table([1, 1, 0, 0], [1, 0, 1, 1])
+    PairedTable(both=1, only_a=1, only_b=2, neither=0)
+    """
+    a, b = np.asarray(right_a, dtype=np.bool_), np.asarray(right_b, dtype=np.bool_)
+    return PairedTable(int((a & b).sum()), int((a & ~b).sum()), int((~a & b).sum()), int((~a & ~b).sum()))
+
+
+def mcnemar(only_a: ArrayLike, only_b: ArrayLike) -> Floats:
+    """The p-value of McNemar's exact test; 1 without any discordant row.
+
+    >>> round(float(mcnemar(51, 27)), 6)
+    0.008772
+    """
+    a, b = np.broadcast_arrays(floats(only_a), floats(only_b))
+    return floats(np.where(a + b == 0, 1.0, np.minimum(1.0, 2 * fair_coin(np.minimum(a, b), a + b))))
+
+
+def bonett_price(
+    only_a: ArrayLike, only_b: ArrayLike, rows: ArrayLike, *, confidence: float = 0.95
+) -> ContrastInterval:
+    """The difference of two paired proportions with Bonett and Price's interval.
+
+    >>> d = bonett_price(51, 27, 300)
+    >>> round(float(d.value), 3), round(float(d.low), 4), round(float(d.high), 4)
+    (0.08, 0.0221, 0.1368)
+    """
+    a, b, n = np.broadcast_arrays(floats(only_a), floats(only_b), floats(rows))
+    p, q = (a + 1) / (n + 2), (b + 1) / (n + 2)
+    centre = p - q
+    half = normal_quantile(confidence) * np.sqrt((p + q - centre**2) / (n + 2))
+    some = n > 0
+    limits = (np.where(some, np.clip(limit, -1, 1), np.nan) for limit in (centre - half, centre + half))
+    return ContrastInterval(divide(a - b, n), *limits)
+
+
+def sign_flip(cluster_sums: ArrayLike, *, flips: int = 2000, rng: np.random.Generator) -> float:
+    """The p-value of the test that a summed difference is zero, flipping the sign of whole clusters.
+
+    With at most twelve clusters all sign patterns are tried.
+
+    >>> sign_flip([1.0, 1.0, 1.0], rng=np.random.default_rng(0))
+    0.25
+    """
+    s = floats(cluster_sums)
+    s = s[s != 0]
+    observed = abs(float(s.sum()))
+    slack = 1e-12 * float(np.abs(s).sum())
+    if not len(s):
+        return 1.0
+    if len(s) <= _MOST_EXACT:
+        patterns = (np.arange(2 ** len(s))[:, None] >> np.arange(len(s))) & 1
+        totals = np.abs((2.0 * patterns - 1.0) @ s)
+        return float(np.mean(totals >= observed - slack))
+    reached, done = 0, 0
+    block = max(1, 4_000_000 // len(s))
+    while done < flips:
+        count = min(block, flips - done)
+        signs = rng.integers(0, 2, size=(count, len(s)), dtype=np.int8)
+        totals = np.abs((2.0 * signs - 1.0) @ s)
+        reached += int(np.count_nonzero(totals >= observed - slack))
+        done += count
+    return (1 + reached) / (flips + 1)
+
+
+class JointDifference(NamedTuple):
+    """A difference of two models from joint draws."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    p_value: Floats  # two-sided, from how far zero lies out in the draws
+
+
+def joint_difference(
+    value_a: ArrayLike, value_b: ArrayLike, draws_a: ArrayLike, draws_b: ArrayLike, *, confidence: float = 0.95
+) -> JointDifference:
+    """Differences of any metric (draws × groups) under the same weights for both models.
+
+    >>> found = joint_difference([0.9], [0.8], [[0.9], [0.91], [0.89]], [[0.8], [0.8], [0.8]])
+    >>> found.value.round(2), found.low.round(4)
+    (array([0.1]), array([0.0905]))
+    """
+    apart = floats(draws_a) - floats(draws_b)
+    limits = percentile(apart, confidence=confidence)
+    there = (~np.isnan(apart)).sum(axis=0)
+    below = (np.where(np.isnan(apart), np.inf, apart) <= 0).sum(axis=0)
+    above = (np.where(np.isnan(apart), -np.inf, apart) >= 0).sum(axis=0)
+    p = np.minimum(1.0, 2 * (1 + np.minimum(below, above)) / (there + 1.0))
+    return JointDifference(floats(value_a) - floats(value_b), limits.low, limits.high, p)
+
+
+def gap_difference(
+    values_a: ArrayLike, values_b: ArrayLike, draws_a: ArrayLike, draws_b: ArrayLike, *, confidence: float = 0.95
+) -> JointDifference:
+    """By how much the gap between best and worst group differs between two models, from joint draws (draws × groups).
+
+    Each model's gap needs its own permutation reference beside it: two gaps that are both noise differ too.
+    """
+    gaps_a, gaps_b = gap_of(draws_a)[:, None], gap_of(draws_b)[:, None]
+    return joint_difference(
+        np.atleast_1d(gap_of(values_a)), np.atleast_1d(gap_of(values_b)), gaps_a, gaps_b, confidence=confidence
+    )

@@ -7,11 +7,11 @@ so the layer above asks without knowing which it has.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,25 +24,16 @@ from evenhand.stats.checks import Booleans, Floats, Integers, deviation_of, divi
 from evenhand.stats.distributions import t_two_sided
 from evenhand.stats.intervals import (
     MOST_SKIPPED,
+    DrawInterval,
     IntervalArrays,
     are_rates,
     clopper_pearson,
+    either,
     percentile,
     percentiles,
     scaled_percentile,
 )
-from evenhand.stats.pairing import (
-    GroupPairs,
-    cluster_covariance,
-    joined,
-    joint_units,
-    names,
-    put,
-    table_limits,
-    table_pairs,
-    table_tests,
-    wald,
-)
+from evenhand.stats.pairing import GroupPairs, Names, joined, names, put, table_limits, table_pairs, table_tests, wald
 from evenhand.stats.permutation import (
     MANY_CLUSTERS,
     Permuted,
@@ -54,8 +45,10 @@ from evenhand.stats.permutation import (
 )
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.resample import Weights
+from evenhand.stats.settings import Settings
 from evenhand.stats.tables import PatternTable, TallyLayout, UnitTable, unit_table
 
+RESAMPLED = "units resampled, groups moved to a common value"
 FEW_DRAWN_UNITS = 200
 """Below so many units, bootstrap limits are widened by the t quantile."""
 _ENTRIES_AT_ONCE = 2_000_000  # of pairs that share rows
@@ -73,57 +66,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class NullGaps:
-    """Gaps expected by chance alone."""
-
-    gaps: Floats
-    method: str
-
-
-class Evidence(ABC):
-    """Values of one output in all groups, and what can be said about them."""
-
-    @property
-    @abstractmethod
-    def values(self) -> Floats:
-        """(groups,): NaN where there is none."""
-
-    @property
-    def rows(self) -> Floats | None:
-        """(groups,): rows that the value is based on, when that is a number of its own."""
-        return None
-
-    @property
-    def events(self) -> Floats | None:
-        """(groups,): events, for proportions."""
-        return None
-
-    @abstractmethod
-    def limits(self, confidence: float) -> Limits:
-        """The interval of every group."""
-
-    @abstractmethod
-    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
-        """Differences of groups, first minus second."""
-
-    def p_values(self, first: Integers, second: Integers) -> Floats | None:
-        """The p-values of `pairs` alone; None, the default, when they are no quicker."""
-        return None
-
-    def forget(self) -> None:  # noqa: B027  # most keep nothing
-        """Let go of what was only kept to be asked for again."""
-
-    @abstractmethod
-    def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
-        """Whether the chosen groups differ at all."""
-
-    @abstractmethod
-    def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
-        """The gaps between the chosen groups expected by chance alone."""
-
-
-@dataclass(frozen=True)
-class RatioEvidence(Evidence):
+class RatioEvidence:
     """Evidence of a proportion or mean, from sums and counts by unit."""
 
     places: TallyLayout
@@ -140,34 +83,40 @@ class RatioEvidence(Evidence):
 
     @property
     def values(self) -> Floats:
+        """(groups,): NaN where there is none."""
         return self.table.means.value
 
     @property
     def rows(self) -> Floats:
+        """(groups,): rows that the value is based on."""
         return self.table.means.rows
 
     @property
     def events(self) -> Floats | None:
+        """(groups,): events, for proportions."""
         return self.table.totals if self.table.kind is Kind.PROPORTION else None
 
     def limits(self, confidence: float) -> Limits:
+        """The interval of every group."""
         interval, methods = table_limits(self.table, confidence)
         if self.exact and self.table.independent and self.table.kind is Kind.PROPORTION:
             interval = clopper_pearson(self.table.totals, self.rows, confidence=confidence)
             methods = np.full(len(methods), "clopper_pearson")
         return Limits(interval, tuple(methods.tolist()), ((),) * len(methods))
 
-    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
+    def pairs(self, first: Integers, second: Integers, settings: Settings) -> GroupPairs:
+        """Differences of groups, first minus second."""
         parts = []
         for part in self._parts(first):
             table, one, other, shared_rows = self._pairs_of(first[part], second[part])
-            found = table_pairs(table, one, other, confidence, alpha)
+            pairs = table_pairs(table, one, other, settings)
             for at, apart, sides in self._without_shared(first[part], second[part], shared_rows):
-                put(found, at, table_pairs(apart, sides, sides + 1, confidence, alpha))
-            parts.append(replace(found, shared_rows=shared_rows))
+                put(pairs, at, table_pairs(apart, sides, sides + 1, settings))
+            parts.append(pairs._replace(shared_rows=shared_rows))
         return joined(parts)
 
-    def p_values(self, first: Integers, second: Integers) -> Floats:
+    def p_values(self, first: Integers, second: Integers, settings: Settings) -> Floats:
+        """The p-values of `pairs` alone."""
         parts = []
         for part in self._parts(first):
             table, one, other, shared_rows = self._pairs_of(first[part], second[part])
@@ -204,30 +153,30 @@ class RatioEvidence(Evidence):
             table = unit_table(self.places, self.ratio, self.places.apart(first[at], second[at]))
             yield at, table, np.arange(0, table.groups, 2)
 
-    def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
-        picked = list(chosen)
-        table, every = self.table.of(np.array(picked)), list(range(len(picked)))
-        several = table.shares_units
-        alike = self.places.constant_within_units(picked) and (permutations > 0 or table.kind is not Kind.PROPORTION)
-        if several or not (table.independent or alike):
-            return wald(table.means.value, cluster_covariance(table, every), joint_units(table, every))
+    def omnibus(self, chosen: list[int], permutations: int) -> OmnibusTest:
+        """Whether the chosen groups differ at all."""
+        table = self.table.of(np.array(chosen))
+        alike = self.places.constant_within_units(chosen) and (permutations > 0 or table.kind is not Kind.PROPORTION)
+        if table.shares_units or not (table.independent or alike):
+            units = len(np.unique(table.unit))
+            return wald(table.means.value, table.covariance * units / max(units - 1, 1), units)
         if table.kind is not Kind.PROPORTION:
-            return ranks.kruskal_wallis(divide(table.top, table.bottom), table.group, len(picked))
+            return ranks.kruskal_wallis(divide(table.top, table.bottom), table.group, len(chosen))
         plain = contrasts.chi_square(table.totals, table.means.rows)
         if np.isnan(plain.statistic) or (table.independent and plain.method == "chi_square") or not permutations:
             return plain
-        parts = self._dealt(permutations, picked)
+        parts = self._dealt(permutations, chosen)
         null = np.concatenate([contrasts.chi_square_statistic(part.sums, part.counts) for part in parts])
         return permuted_test(plain, null)
 
-    def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
-        picked = list(chosen)
-        if self.places.constant_within_units(picked):
+    def null_gaps(self, chosen: list[int], permutations: int) -> tuple[Floats, str]:
+        """The gaps between the chosen groups expected by chance alone, and where they come from."""
+        if self.places.constant_within_units(chosen):
             many = " (large-sample distribution)" if self.places.units >= MANY_CLUSTERS else ""
-            gaps = np.concatenate([gap_of(part.means) for part in self._dealt(permutations, picked)])
-            return NullGaps(gaps, f"labels permuted over units{many}")
-        drawn = self._drawn[:, picked] if self.table.is_exact else self.table.of(np.array(picked)).drawn(self.weights())
-        return NullGaps(gap_of(drawn - self.values[picked]), "units resampled, groups moved to a common value")
+            gaps = np.concatenate([gap_of(part.means) for part in self._dealt(permutations, chosen)])
+            return gaps, f"labels permuted over units{many}"
+        drawn = self._drawn[:, chosen] if self.table.is_exact else self.table.of(np.array(chosen)).drawn(self.weights())
+        return gap_of(drawn - self.values[chosen]), RESAMPLED
 
     @cached_property
     def _drawn(self) -> Floats:
@@ -235,6 +184,7 @@ class RatioEvidence(Evidence):
         return self.table.drawn(self.weights())
 
     def forget(self) -> None:
+        """Let go of what was only kept to be asked for again."""
         for name in ("_kept_permutations", "_unit_patterns", "_drawn"):
             self.__dict__.pop(name, None)
 
@@ -299,33 +249,29 @@ class RatioEvidence(Evidence):
 
 
 @dataclass(frozen=True)
-class DrawnEvidence(Evidence):
+class DrawnEvidence:
     """Evidence of any other number, from resampled values under the same weights for all groups."""
 
-    centre: Floats  # (groups,)
+    values: Floats  # (groups,)
     draws: Floats  # (draws, groups)
     units: Integers  # (groups,)
     places: TallyLayout
     name: str
-    corrected: IntervalArrays | None = None  # BCa limits, when asked for
+    corrected: DrawInterval | None = None  # BCa limits, when asked for
     scale: Scale = UNBOUNDED
-
-    @property
-    def values(self) -> Floats:
-        return self.centre
+    rows: ClassVar[Floats | None] = None
+    events: ClassVar[Floats | None] = None
 
     def limits(self, confidence: float) -> Limits:
-        few = self.units < FEW_DRAWN_UNITS
         plain = percentile(self.draws, confidence=confidence)
         if not len(self.draws):
-            return Limits(plain.interval, ("",) * len(few), (("nothing was resampled",),) * len(few))
-        own = self._scale
-        wider = scaled_percentile(self.draws, self.centre, self.units, confidence=confidence, scale=own, plain=plain)
-        low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
-        methods = np.where(few, f"{self.name}_percentile_t", f"{self.name}_percentile")
+            limits = IntervalArrays(plain.low, plain.high)
+            return Limits(limits, ("",) * len(self.units), (("nothing was resampled",),) * len(self.units))
+        low, high = self._widened(self.draws, self.values, self.units, confidence, plain, self._scale)
+        methods = self._methods(self.units)
         if self.corrected is not None:
             low, high = self.corrected.low, self.corrected.high
-            methods = np.full(len(few), f"{self.name}_bca")
+            methods = np.full(len(methods), f"{self.name}_bca")
         still = plain.high - plain.low <= 0
         notes = []
         for group, skipped in enumerate(plain.skipped.tolist()):
@@ -339,54 +285,67 @@ class DrawnEvidence(Evidence):
         low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
         return Limits(IntervalArrays(low, high), tuple(methods.tolist()), tuple(notes))
 
-    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
-        size = max(1, _DRAWN_AT_ONCE // max(len(self.draws), 1))
-        parts = [self._pairs(first[part], second[part], confidence, alpha) for part in blocks(len(first), size)]
-        return joined(parts) if parts else self._pairs(first, second, confidence, alpha)
+    def _widened(
+        self,
+        draws: Floats,
+        values: Floats,
+        units: Floats | Integers,
+        level: float,
+        plain: DrawInterval,
+        scale: Scale = UNBOUNDED,
+    ) -> IntervalArrays:
+        wider = scaled_percentile(draws, values, units, confidence=level, scale=scale, plain=plain)
+        return either(units < FEW_DRAWN_UNITS, wider, plain)
 
-    def _pairs(self, first: Integers, second: Integers, confidence: float, alpha: float) -> GroupPairs:
-        difference = self.centre[first] - self.centre[second]
+    def _methods(self, units: Floats | Integers) -> Names:
+        return np.where(units < FEW_DRAWN_UNITS, f"{self.name}_percentile_t", f"{self.name}_percentile")
+
+    def pairs(self, first: Integers, second: Integers, settings: Settings) -> GroupPairs:
+        size = max(1, _DRAWN_AT_ONCE // max(len(self.draws), 1))
+        parts = [self._pairs(first[part], second[part], settings) for part in blocks(len(first), size)]
+        return joined(parts) if parts else self._pairs(first, second, settings)
+
+    def _pairs(self, first: Integers, second: Integers, settings: Settings) -> GroupPairs:
+        difference = self.values[first] - self.values[second]
         apart = self.draws[:, first] - self.draws[:, second]
         units = np.minimum(self.units[first], self.units[second]).astype(np.float64)
         error = deviation_of(apart) * np.sqrt(divide(units, units - 1))
-        p = t_two_sided(divide(difference, error), units - 1)
-        few = units < FEW_DRAWN_UNITS
-        levels = (confidence, 1 - 2 * alpha)
-        found = []
-        for level, plain in zip(levels, percentiles(apart, levels), strict=True):
-            wider = scaled_percentile(apart, difference, units, confidence=level, plain=plain)
-            low, high = np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high)
-            span = self._scale.span
-            found.append(IntervalArrays(np.maximum(low, -span), np.minimum(high, span)))
+        wide, narrow = (
+            self._widened(apart, difference, units, level, plain).within(self._scale.span)
+            for level, plain in zip(settings.levels, percentiles(apart, settings.levels), strict=True)
+        )
         return GroupPairs(
             difference,
-            found[0],
-            found[1],
-            p,
+            *wide,
+            *narrow,
+            t_two_sided(divide(difference, error), units - 1),
             names(f"{self.name}_t", len(first)),
-            names(np.where(few, f"{self.name}_percentile_t", f"{self.name}_percentile")),
-            contrasts.detectable_by_error(error, alpha=alpha),
-            {"ratio": divide(self.centre[first], self.centre[second])},
+            names(self._methods(units), len(first)),
+            contrasts.detectable_by_error(error, alpha=settings.alpha),
             self.places.shared_pairs(first, second),
             np.zeros(len(first), dtype=np.int64),
+            {"ratio": divide(self.values[first], self.values[second])},
         )
+
+    def p_values(self, first: Integers, second: Integers, settings: Settings) -> Floats:
+        return self.pairs(first, second, settings).p_value
 
     @cached_property
     def _scale(self) -> Scale:
         """What the metric says, or from 0 to 1 where all values and draws are."""
-        if self.scale == UNBOUNDED and are_rates(self.draws, self.centre):
+        if self.scale == UNBOUNDED and are_rates(self.draws, self.values):
             return UNIT_SCALE
         return self.scale
 
-    def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
-        picked = list(chosen)
-        drawn = self.draws[:, picked]
+    def omnibus(self, chosen: list[int], permutations: int) -> OmnibusTest:
+        drawn = self.draws[:, chosen]
         drawn = drawn[~np.isnan(drawn).any(axis=1)]
         if len(drawn) < 2:
-            return OmnibusTest(float("nan"), len(picked) - 1, float("nan"), "wald")
-        return wald(self.centre[picked], np.cov(drawn, rowvar=False), int(self.units[picked].sum()))
+            return OmnibusTest(float("nan"), len(chosen) - 1, float("nan"), "wald")
+        return wald(self.values[chosen], np.cov(drawn, rowvar=False), int(self.units[chosen].sum()))
 
-    def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
-        picked = list(chosen)
-        moved = self.draws[:, picked] - self.centre[picked]
-        return NullGaps(gap_of(moved), "units resampled, groups moved to a common value")
+    def null_gaps(self, chosen: list[int], permutations: int) -> tuple[Floats, str]:
+        return gap_of(self.draws[:, chosen] - self.values[chosen]), RESAMPLED
+
+
+Evidence = RatioEvidence | DrawnEvidence

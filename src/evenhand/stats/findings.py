@@ -23,7 +23,7 @@ from evenhand.core.streams import stream
 from evenhand.stats.checks import Booleans, Floats, Integers, numbers_or_nan
 from evenhand.stats.contrasts import detectable_difference
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
-from evenhand.stats.intervals import IntervalArrays, bias_corrected
+from evenhand.stats.intervals import DrawInterval, bias_corrected
 from evenhand.stats.redraw import draws_of, kinds_of, left_out, redraw, redraw_dyadic
 from evenhand.stats.resample import Weights, table_draws, weight_blocks
 from evenhand.stats.sets import set_evidence
@@ -129,9 +129,9 @@ def _evidence(
     without = left_out(metric, state, places, others) if settings.bias_corrected and others else {}
     for name, values in drawn.items():
         centre = numbers_or_nan(e.number for e in mine[name])
-        corrected: IntervalArrays | None = None
+        corrected: DrawInterval | None = None
         if name in without:
-            corrected = bias_corrected(values, centre, without[name], confidence=settings.confidence).interval
+            corrected = bias_corrected(values, centre, without[name], confidence=settings.confidence)
         drawn_by = f"{name_of}_linearised" if name in metric.linearised else name_of
         scale = metric.scales.get(name, UNBOUNDED)
         found[name] = DrawnEvidence(centre, values, units, places, drawn_by, corrected, scale)

@@ -39,28 +39,20 @@ at_least = 500
 ```
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.metric import Direction, Undefined
 from evenhand.core.records import EVERYONE, Group
-from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
+from evenhand.core.results import Estimate, Results, Status, Summary, Verdict
 from evenhand.files.inputs import parse_toml
 from evenhand.stats.comparison import Comparison, ModelContrast
 
 COVERAGE = ("answered", "empty", "unusable", "missing", "extra")
 COUNTS = ("rows", "units")
 ENDS = ("value", "low", "high")
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """One condition, read from a file; `check` says whether results meet it."""
-
-    text: str
-    check: Callable[[Results, "CompareWith"], "GateOutcome"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +65,15 @@ class GateOutcome:
 
 
 CompareWith = Callable[[str, int], Comparison]  # a reference by name, and the depth of groups
+Check = Callable[[Results, CompareWith], tuple[bool, str]]  # whether it is met, and what was found
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One condition, read from a file; `check` says whether results meet it."""
+
+    text: str
+    check: Check
 
 
 def no_reference(name: str, depth: int) -> Comparison:
@@ -87,7 +88,7 @@ def judge(
 
     `compare_with` compares the run with the one that a requirement names, on the same units.
     """
-    return tuple(requirement.check(results, compare_with) for requirement in requirements)
+    return tuple(GateOutcome(asked.text, *asked.check(results, compare_with)) for asked in requirements)
 
 
 def read_requirements(text: str, where: str = "the requirements") -> tuple[Requirement, ...]:
@@ -116,55 +117,54 @@ def _parse(number: int, entry: Mapping[str, Any]) -> Requirement:
     where = f"requirement {number}"
     if not isinstance(entry, Mapping):
         raise OptionError(f"{where}: expected [[require]] with keys below it, found {entry!r}.")
-    for subject, parse in _KINDS.items():
-        if subject in entry:
-            return parse(where, entry)
-    if "metric" in entry:
-        return _value(where, entry)
+    for subject, (parse, keys) in _KINDS.items():
+        if subject not in entry:
+            continue
+        for key in entry:
+            if key not in (*keys, "name"):
+                raise UnknownNameError(f"key of {where}", key, (*keys, "name"))
+        if "metric" in keys and "metric" not in entry and subject != "count":
+            raise OptionError(f"{where}: names no `metric`.")
+        asked, check = parse(where, entry)
+        return Requirement(f"{entry['name']} ({asked})" if "name" in entry else asked, check)
     raise OptionError(f"{where}: names nothing to look at. Give `metric`, `coverage` or `count`.")
 
 
-def _value(where: str, entry: Mapping[str, Any]) -> Requirement:
-    _known(where, entry, "metric", "output", "group", "of", "at_least", "at_most", "name")
+def _value(where: str, entry: Mapping[str, Any]) -> tuple[str, Check]:
     limit, group, end = _limit(where, entry), _group(where, entry), _end(where, entry)
-    metric, output = str(entry["metric"]), entry.get("output")
-    text = _text(entry, f"{end} of {_label(entry)} for {group} {limit.text}")
+    asked = f"{end} of {_label(entry)} for {group} {limit.text}"
 
-    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
-        estimate = results.get(metric, output, group)
-        return _measured(text, estimate, end, limit)
+    def check(results: Results, compare_with: CompareWith) -> tuple[bool, str]:
+        return _measured(results.get(str(entry["metric"]), entry.get("output"), group), end, limit)
 
-    return Requirement(text, check)
+    return asked, check
 
 
-def _worst(where: str, entry: Mapping[str, Any]) -> Requirement:
-    _known(where, entry, "metric", "output", "worst_of", "of", "at_least", "at_most", "name")
+def _worst(where: str, entry: Mapping[str, Any]) -> tuple[str, Check]:
     limit, by, end = _limit(where, entry), _names(where, entry, "worst_of"), _end(where, entry)
-    text = _text(entry, f"{end} of {_label(entry)} in the worst group by {' × '.join(by)} {limit.text}")
+    asked = f"{end} of {_label(entry)} in the worst group by {' × '.join(by)} {limit.text}"
 
-    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
+    def check(results: Results, compare_with: CompareWith) -> tuple[bool, str]:
         summary = _summary(results, entry, by)
         if summary is None or summary.worst is None:
-            return GateOutcome(text, False, f"there is no worst group by {' × '.join(by)}: {_too_few(summary)}")
-        estimate = results.get(summary.metric, summary.output, summary.worst)
-        found = _measured(text, estimate, end, limit)
-        return GateOutcome(text, found.met, f"{summary.worst}: {found.message}{_left_out(summary)}")
+            return False, f"there is no worst group by {' × '.join(by)}: {_too_few(summary)}"
+        met, message = _measured(results.get(summary.metric, summary.output, summary.worst), end, limit)
+        return met, f"{summary.worst}: {message}{_left_out(summary)}"
 
-    return Requirement(text, check)
+    return asked, check
 
 
-def _gap(where: str, entry: Mapping[str, Any]) -> Requirement:
-    _known(where, entry, "metric", "output", "gap_of", "beyond_chance", "alpha", "at_most", "name")
+def _gap(where: str, entry: Mapping[str, Any]) -> tuple[str, Check]:
     limit, by = _limit(where, entry), _names(where, entry, "gap_of")
     chance, alpha = bool(entry.get("beyond_chance", False)), float(entry.get("alpha", 0.05))
     beyond = ", unless chance explains it" if chance else ""
-    text = _text(entry, f"gap of {_label(entry)} by {' × '.join(by)} {limit.text}{beyond}")
+    asked = f"gap of {_label(entry)} by {' × '.join(by)} {limit.text}{beyond}"
 
-    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
+    def check(results: Results, compare_with: CompareWith) -> tuple[bool, str]:
         summary = _summary(results, entry, by)
         gap = None if summary is None else summary.values.get("max_gap")
         if summary is None or not isinstance(gap, float):
-            return GateOutcome(text, False, f"there is no gap by {' × '.join(by)}: {_too_few(summary)}")
+            return False, f"there is no gap by {' × '.join(by)}: {_too_few(summary)}"
         reference = summary.reference
         met = limit.holds(gap)
         message = f"gap {gap:.4g} between {summary.worst} and {summary.best}"
@@ -173,47 +173,45 @@ def _gap(where: str, entry: Mapping[str, Any]) -> Requirement:
             met = met or (chance and reference.p >= alpha)
         elif chance:
             message += "; it has no permutation reference, so chance can't be ruled out or in"
-        return GateOutcome(text, met, message + _left_out(summary))
+        return met, message + _left_out(summary)
 
-    return Requirement(text, check)
+    return asked, check
 
 
-def _not_worse(where: str, entry: Mapping[str, Any]) -> Requirement:
-    _known(where, entry, "metric", "output", "not_worse_than", "margin", "alpha", "proven", "depth", "name")
-    reference, metric, output = str(entry["not_worse_than"]), str(entry["metric"]), entry.get("output")
+def _not_worse(where: str, entry: Mapping[str, Any]) -> tuple[str, Check]:
+    reference = str(entry["not_worse_than"])
     margin, alpha = _positive(where, entry, "margin", 0.0), _positive(where, entry, "alpha", 0.05)
     depth, proven = int(entry.get("depth", 1)), bool(entry.get("proven", False))
     by_more = f" by more than {margin:g}" if margin else ""
     how = "is shown to be no worse" if proven else "is not worse"
-    text = _text(entry, f"{_label(entry)} {how} than {reference}{by_more}, overall and for every group")
+    asked = f"{_label(entry)} {how} than {reference}{by_more}, overall and for every group"
 
-    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
-        first = results.get(metric, output)
+    def check(results: Results, compare_with: CompareWith) -> tuple[bool, str]:
+        first = _first(results, entry)
         direction = next(
             (Direction(fact.outputs[first.output]) for fact in results.metrics if fact.name == first.metric),
             Direction.NEITHER,
         )
         if direction is Direction.NEITHER:
-            return GateOutcome(text, False, f"{first.metric}.{first.output} has no better and no worse")
+            return False, f"{first.metric}.{first.output} has no better and no worse"
         sign = 1.0 if direction is Direction.HIGHER else -1.0
         contrasts = compare_with(reference, depth).contrasts
         pairs = [c for c in contrasts if (c.metric, c.output) == (first.metric, first.output)]
         judged = [c for c in pairs if c.status is Status.OK and c.difference is not None and c.adjusted is not None]
         if not any(not c.group.terms for c in judged):
-            return GateOutcome(text, False, "the two runs could not be compared overall")
+            return False, "the two runs could not be compared overall"
         worse = [c for c in judged if _is_worse(c, sign, margin, alpha, proven)]
-        shown = "; ".join(
+        shown = _listed(
             f"{c.group}: {_shown(c.value_second)} instead of {_shown(c.value_first)} (p = {c.adjusted:.2g})"
-            for c in worse[:5]
+            for c in worse
         )
-        more = f" and {len(worse) - 5} more" if len(worse) > 5 else ""
         small = len(pairs) - len(judged)
         left = f"; {small} groups too small to judge" if small else ""
         if not worse:
-            return GateOutcome(text, True, f"{len(judged)} comparisons, overall and by group, none worse{left}")
-        return GateOutcome(text, False, f"worse in {len(worse)} of {len(judged)} comparisons: {shown}{more}{left}")
+            return True, f"{len(judged)} comparisons, overall and by group, none worse{left}"
+        return False, f"worse in {len(worse)} of {len(judged)} comparisons: {shown}{left}"
 
-    return Requirement(text, check)
+    return asked, check
 
 
 def _is_worse(contrast: ModelContrast, sign: float, margin: float, alpha: float, proven: bool) -> bool:
@@ -239,8 +237,7 @@ def _shown(value: float | None) -> str:
     return f"{value:.3g}" if 0 < abs(value) < 0.01 else f"{value:.3f}"
 
 
-def _verdicts(where: str, entry: Mapping[str, Any]) -> Requirement:
-    _known(where, entry, "metric", "output", "verdicts_of", "none", "name")
+def _verdicts(where: str, entry: Mapping[str, Any]) -> tuple[str, Check]:
     by = _names(where, entry, "verdicts_of")
     words = [verdict.value for verdict in Verdict]
     refused = entry.get("none", [])
@@ -249,47 +246,46 @@ def _verdicts(where: str, entry: Mapping[str, Any]) -> Requirement:
     for word in refused:
         if word not in words:
             raise UnknownNameError("verdict", str(word), words)
-    text = _text(entry, f"no pair of {_label(entry)} by {' × '.join(by)} is {' or '.join(refused)}")
+    asked = f"no pair of {_label(entry)} by {' × '.join(by)} is {' or '.join(refused)}"
 
-    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
-        pairs = [c for c in _pairs(results, entry) if set(c.first.by) == set(by)]
+    def check(results: Results, compare_with: CompareWith) -> tuple[bool, str]:
+        first = _first(results, entry)
+        every = [c for c in results.contrasts if (c.metric, c.output) == (first.metric, first.output)]
+        pairs = [c for c in every if set(c.first.by) == set(by)]
         if not pairs:
-            return GateOutcome(text, False, f"no pair of groups by {' × '.join(by)} was compared")
+            return False, f"no pair of groups by {' × '.join(by)} was compared"
         bad = [c for c in pairs if c.verdict is not None and c.verdict.value in refused]
-        shown = "; ".join(f"{c.first} and {c.second}: {c.verdict.value if c.verdict else ''}" for c in bad[:5])
-        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-        return GateOutcome(text, not bad, f"{len(bad)} of {len(pairs)} pairs{': ' + shown if bad else ''}{more}")
+        shown = _listed(f"{c.first} and {c.second}: {c.verdict.value if c.verdict else ''}" for c in bad)
+        return not bad, f"{len(bad)} of {len(pairs)} pairs{': ' + shown if bad else ''}"
 
-    return Requirement(text, check)
+    return asked, check
 
 
-def _coverage(where: str, entry: Mapping[str, Any]) -> Requirement:
-    _known(where, entry, "coverage", "at_least", "at_most", "name")
+def _coverage(where: str, entry: Mapping[str, Any]) -> tuple[str, Check]:
     what, limit = str(entry["coverage"]), _limit(where, entry)
     if what not in COVERAGE:
         raise UnknownNameError("part of the coverage", what, COVERAGE)
-    text = _text(entry, f"share {what} {limit.text}")
+    asked = f"share {what} {limit.text}"
 
-    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
+    def check(results: Results, compare_with: CompareWith) -> tuple[bool, str]:
         asked = results.coverage.asked
         if not asked:
-            return GateOutcome(text, False, "nothing was asked")
+            return False, "nothing was asked"
         count = int(getattr(results.coverage, what))
-        return GateOutcome(text, limit.holds(count / asked), f"{count} of {asked} ({count / asked:.4g})")
+        return limit.holds(count / asked), f"{count} of {asked} ({count / asked:.4g})"
 
-    return Requirement(text, check)
+    return asked, check
 
 
-def _count(where: str, entry: Mapping[str, Any]) -> Requirement:
-    _known(where, entry, "count", "metric", "output", "group", "smallest_of", "at_least", "at_most", "name")
+def _count(where: str, entry: Mapping[str, Any]) -> tuple[str, Check]:
     what, limit, group = str(entry["count"]), _limit(where, entry), _group(where, entry)
     if what not in COUNTS:
         raise UnknownNameError("count", what, COUNTS)
     by = _names(where, entry, "smallest_of") if "smallest_of" in entry else None
-    whom = str(group) if by is None else f"the smallest group by {' × '.join(by)}"
-    text = _text(entry, f"{what} of {whom} {limit.text}")
+    counted = str(group) if by is None else f"the smallest group by {' × '.join(by)}"
+    asked = f"{what} of {counted} {limit.text}"
 
-    def check(results: Results, compare_with: CompareWith) -> GateOutcome:
+    def check(results: Results, compare_with: CompareWith) -> tuple[bool, str]:
         metric = str(entry.get("metric", results.estimates[0].metric if results.estimates else ""))
         if by is None:
             estimate = results.get(metric, entry.get("output"), group)
@@ -301,21 +297,26 @@ def _count(where: str, entry: Mapping[str, Any]) -> Requirement:
                 if set(e.group.by) == set(by) and not e.group.is_missing
             ]
             if not inside:
-                return GateOutcome(text, False, f"there are no groups by {' × '.join(by)}")
+                return False, f"there are no groups by {' × '.join(by)}"
             estimate = min(inside, key=lambda e: getattr(e, what))
         count = int(getattr(estimate, what))
-        return GateOutcome(text, limit.holds(count), f"{estimate.group}: {count}")
+        return limit.holds(count), f"{estimate.group}: {count}"
 
-    return Requirement(text, check)
+    return asked, check
 
 
-_KINDS: dict[str, Callable[[str, Mapping[str, Any]], Requirement]] = {
-    "worst_of": _worst,
-    "gap_of": _gap,
-    "verdicts_of": _verdicts,
-    "not_worse_than": _not_worse,
-    "coverage": _coverage,
-    "count": _count,
+_LIMITS = ("at_least", "at_most")
+_KINDS: dict[str, tuple[Callable[[str, Mapping[str, Any]], tuple[str, Check]], tuple[str, ...]]] = {
+    "worst_of": (_worst, ("metric", "output", "worst_of", "of", *_LIMITS)),
+    "gap_of": (_gap, ("metric", "output", "gap_of", "beyond_chance", "alpha", "at_most")),
+    "verdicts_of": (_verdicts, ("metric", "output", "verdicts_of", "none")),
+    "not_worse_than": (
+        _not_worse,
+        ("metric", "output", "not_worse_than", "margin", "alpha", "proven", "depth"),
+    ),
+    "coverage": (_coverage, ("coverage", *_LIMITS)),
+    "count": (_count, ("count", "metric", "output", "group", "smallest_of", *_LIMITS)),
+    "metric": (_value, ("metric", "output", "group", "of", *_LIMITS)),
 }
 
 
@@ -346,14 +347,6 @@ def _limit(where: str, entry: Mapping[str, Any]) -> _Limit:
     return _Limit(*found)
 
 
-def _known(where: str, entry: Mapping[str, Any], *keys: str) -> None:
-    for key in entry:
-        if key not in keys:
-            raise UnknownNameError(f"key of {where}", key, keys)
-    if "metric" in keys and "metric" not in entry and "count" not in keys:
-        raise OptionError(f"{where}: names no `metric`.")
-
-
 def _group(where: str, entry: Mapping[str, Any]) -> Group:
     named = entry.get("group", {})
     if not isinstance(named, Mapping) or not all(isinstance(level, str) for level in named.values()):
@@ -380,38 +373,37 @@ def _label(entry: Mapping[str, Any]) -> str:
     return f"{entry['metric']}.{entry['output']}" if "output" in entry else str(entry["metric"])
 
 
-def _text(entry: Mapping[str, Any], asked: str) -> str:
-    """What is asked, behind the name that the file gives it."""
-    return f"{entry['name']} ({asked})" if "name" in entry else asked
+def _listed(texts: Iterable[str]) -> str:
+    """The first five of some texts, and how many more there are."""
+    every = list(texts)
+    return "; ".join(every[:5]) + (f" and {len(every) - 5} more" if len(every) > 5 else "")
 
 
-def _measured(text: str, estimate: Estimate, end: str, limit: _Limit) -> GateOutcome:
+def _first(results: Results, entry: Mapping[str, Any]) -> Estimate:
+    """The value for everyone of what a requirement names."""
+    return results.get(str(entry["metric"]), entry.get("output"))
+
+
+def _measured(estimate: Estimate, end: str, limit: _Limit) -> tuple[bool, str]:
     if isinstance(estimate.value, Undefined):
-        return GateOutcome(text, False, str(estimate.value))
+        return False, str(estimate.value)
     number = estimate.number if end == "value" else getattr(estimate, end)
     if number is None:
-        return GateOutcome(
-            text, False, f"there is no {end}" + ("" if end == "value" else ": the value has no interval")
-        )
+        return False, f"there is no {end}" + ("" if end == "value" else ": the value has no interval")
     limits = (
         f" [{estimate.low:.4g}, {estimate.high:.4g}]" if estimate.low is not None and estimate.high is not None else ""
     )
     small = ", a small group" if estimate.status is Status.SMALL else ""
     value = f"{estimate.number:.4g}" if estimate.number is not None else str(estimate.value)
-    return GateOutcome(text, limit.holds(number), f"{value}{limits} from {estimate.rows} rows{small}")
+    return limit.holds(number), f"{value}{limits} from {estimate.rows} rows{small}"
 
 
 def _summary(results: Results, entry: Mapping[str, Any], by: tuple[str, ...]) -> Summary | None:
-    first = results.get(str(entry["metric"]), entry.get("output"))
+    first = _first(results, entry)
     for summary in results.summaries:
         if (summary.metric, summary.output, set(summary.by)) == (first.metric, first.output, set(by)):
             return summary
     return None
-
-
-def _pairs(results: Results, entry: Mapping[str, Any]) -> list[Contrast]:
-    first = results.get(str(entry["metric"]), entry.get("output"))
-    return [c for c in results.contrasts if (c.metric, c.output) == (first.metric, first.output)]
 
 
 def _too_few(summary: Summary | None) -> str:

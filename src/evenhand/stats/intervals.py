@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.core.metric import UNBOUNDED, Scale
 from evenhand.stats.checks import (
+    Booleans,
     Floats,
     Integers,
     checked_confidence,
@@ -29,8 +30,15 @@ from evenhand.stats.checks import (
     mean_of,
     summed,
 )
-from evenhand.stats.distributions import logistic, logit, normal_below, normal_points, normal_quantile, t_quantile
-from evenhand.stats.special import beta_quantile
+from evenhand.stats.distributions import (
+    beta_quantile,
+    logistic,
+    logit,
+    normal_above,
+    normal_point,
+    normal_quantile,
+    t_quantile,
+)
 
 _LARGEST_EXPONENT = 700.0
 MOST_SKIPPED = 0.05
@@ -43,6 +51,10 @@ class IntervalArrays(NamedTuple):
     low: Floats
     high: Floats
 
+    def within(self, span: float) -> "IntervalArrays":
+        """Limits of differences that can't be larger than the span of their scale."""
+        return IntervalArrays(np.maximum(self.low, -span), np.minimum(self.high, span))
+
 
 class ClusteredMean(NamedTuple):
     """Means of groups whose rows come in clusters, with what the clusters tell of their spread."""
@@ -51,6 +63,7 @@ class ClusteredMean(NamedTuple):
     variance: Floats  # of the mean, between clusters; NaN with fewer than two clusters
     rows: Floats  # or the sum of weights
     clusters: Integers
+    degrees: Floats  # of freedom
 
     @property
     def standard_error(self) -> Floats:
@@ -72,10 +85,8 @@ class DrawInterval(NamedTuple):
     high: Floats
     skipped: Integers
 
-    @property
-    def interval(self) -> IntervalArrays:
-        """The limits alone."""
-        return IntervalArrays(self.low, self.high)
+
+Limits = IntervalArrays | DrawInterval
 
 
 def wilson(
@@ -135,31 +146,22 @@ def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None =
     residual = s - np.where(np.isnan(value), 0.0, value)[g] * n
     squares = np.bincount(g, residual * residual, minlength=size)
     variance = divide(clusters * squares, (clusters - 1.0).clip(0) * rows * rows)
-    return ClusteredMean(value, variance, rows, clusters)
+    return ClusteredMean(value, variance, rows, clusters, floats(clusters - 1))
 
 
 def mean_interval(means: ClusteredMean, *, confidence: float = 0.95, scale: Scale = UNBOUNDED) -> IntervalArrays:
-    """The t interval of clustered means, G − 1 degrees of freedom; none with fewer than two clusters.
+    """The t interval of clustered means; none with fewer than two clusters.
 
     Means of numbers that can't leave a scale get it where the scale has no end: on the logit of their place
     between both ends, or on the logarithm of their distance from the one end.
     """
-    quantile = t_quantile(confidence, means.clusters - 1)
+    quantile = t_quantile(confidence, np.nan_to_num(means.degrees))
     return _around(means.value, quantile, means.standard_error, means.clusters, scale)
-
-
-class JackknifeMean(NamedTuple):
-    """Means of groups with the variance that leaving out one cluster at a time shows, and its degrees of freedom."""
-
-    value: Floats
-    variance: Floats  # NaN with fewer than two clusters
-    degrees: Floats
-    clusters: Integers
 
 
 def jackknife_means(
     sums: ArrayLike, counts: ArrayLike, plain: ClusteredMean, groups: ArrayLike | None = None
-) -> JackknifeMean:
+) -> ClusteredMean:
     """As `cluster_means`, whose numbers are `plain`, for few clusters of unequal size.
 
     A large cluster pulls the mean towards itself and hides its own deviation; leaving it out shows it:
@@ -179,15 +181,12 @@ def jackknife_means(
     variance = divide((plain.clusters - 1.0) * squares, plain.clusters * plain.rows**2)
     degrees = divide(plain.rows**2, summed(g, n * n, size)) - 1
     several = plain.clusters >= 2
-    return JackknifeMean(
-        plain.value, np.where(several, variance, np.nan), np.where(several, degrees, np.nan), plain.clusters
-    )
+    return plain._replace(variance=np.where(several, variance, np.nan), degrees=np.where(several, degrees, np.nan))
 
 
-def jackknife_interval(means: JackknifeMean, *, confidence: float = 0.95, scale: Scale = UNBOUNDED) -> IntervalArrays:
-    """The t interval of means with jackknife variance; none with fewer than two clusters. `scale`: `mean_interval`."""
-    quantile = t_quantile(confidence, np.nan_to_num(means.degrees))
-    return _around(means.value, quantile, np.sqrt(means.variance), means.clusters, scale)
+def either(few: Booleans, wider: Limits, plain: Limits) -> IntervalArrays:
+    """The wider limits where there are few units, the plain ones elsewhere."""
+    return IntervalArrays(np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high))
 
 
 def _around(value: Floats, quantile: Floats, error: Floats, clusters: Integers, scale: Scale) -> IntervalArrays:
@@ -340,13 +339,13 @@ def bias_corrected(
     total = valid.sum(axis=0)
     below = (values < centre).sum(axis=0) + 0.5 * (values == centre).sum(axis=0)
     share = np.clip(divide(below, total), divide(0.5, total), 1 - divide(0.5, total))
-    bias = normal_points(share)
+    bias = floats([normal_point(mass) for mass in share.tolist()])
     jack = floats(left_out)
     deviation = np.where(np.isnan(jack), 0.0, mean_of(jack) - jack)
     acceleration = divide((deviation**3).sum(axis=0), 6 * (deviation**2).sum(axis=0) ** 1.5)
     acceleration = np.where(np.isnan(acceleration), 0.0, acceleration)
     shifted = bias + np.array([[-z], [z]])
-    levels = normal_below(bias + shifted / (1 - acceleration * shifted))
+    levels = normal_above(-(bias + shifted / (1 - acceleration * shifted)))
     low, high = np.full(centre.shape, np.nan), np.full(centre.shape, np.nan)
     low[kept], high[kept] = _quantiles(values[:, kept], levels[:, kept])
     return DrawInterval(low, high, skipped)
@@ -369,7 +368,7 @@ def subsampled(
     return DrawInterval(centre - half, centre + half, skipped)
 
 
-def _kept(draws: ArrayLike) -> tuple[Floats, Integers, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _kept(draws: ArrayLike) -> tuple[Floats, Integers, Booleans]:
     """Draws as a table, the number of draws without a value per group, and the groups that keep an interval."""
     values = floats(draws)
     if values.ndim == 1:

@@ -1,17 +1,24 @@
-"""What is left of a p-value when many were looked at.
+"""What is left of a p-value when many were looked at, and what may be said about a difference.
 
 Bonferroni and Holm hold the chance of a single false alarm in a family of tests;
 Benjamini and Hochberg hold the expected share of false alarms among the findings.
 A test that could not be made (NaN) stays NaN and does not count in the family.
+
+A difference is large, different, equivalent or undecided. The margin is set before looking. "Not significant" is no
+verdict: data that cannot tell a difference from none are undecided, and say how large a difference they could have
+shown.
 """
 
 from collections.abc import Callable
 from enum import Enum
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from evenhand.stats.checks import Booleans, Floats, floats
+from evenhand.core.results import Verdict
+from evenhand.stats.checks import Floats, floats
+
+DEFAULT_MARGIN = 0.05
 
 
 class Correction(Enum):
@@ -23,8 +30,27 @@ class Correction(Enum):
     NONE = "none"
 
     def __call__(self, p_values: ArrayLike) -> Floats:
-        """The adjusted p-values, in the order given."""
-        return _ADJUST[self](p_values)
+        """The adjusted p-values, in the order given.
+
+        Bonferroni: times the size of the family, at most 1. Holm steps down: adj₍ᵢ₎ = max over j ≤ i of
+        min(1, (m − j + 1) p₍ⱼ₎). Benjamini and Hochberg step up: adj₍ᵢ₎ = min over j ≥ i of min(1, m p₍ⱼ₎ / j).
+
+        >>> Correction.BONFERRONI([0.01, 0.5, float("nan")])
+        array([0.02, 1.  ,  nan])
+        >>> Correction.HOLM([0.01, 0.02, 0.03, 0.04, 0.05])
+        array([0.05, 0.08, 0.09, 0.09, 0.09])
+        >>> Correction.BENJAMINI_HOCHBERG([0.0, 0.5, 0.05]).round(3)
+        array([0.   , 0.5  , 0.075])
+        """
+        p = floats(p_values)
+        if self is not Correction.BENJAMINI_HOCHBERG:
+            return self.of_smallest(p, int(np.count_nonzero(~np.isnan(p))))
+
+        def step_up(low: Floats) -> Floats:
+            scaled = low * (len(low) / np.arange(1, len(low) + 1))
+            return np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
+
+        return _in_order(p, step_up)
 
     def of_smallest(self, p_values: ArrayLike, tested: int) -> Floats:
         """The adjusted p-values of the smallest of a family of so many; not for adjustments that step up."""
@@ -38,52 +64,6 @@ class Correction(Enum):
         return _in_order(p, lambda low: np.minimum(1.0, np.maximum.accumulate(low * (tested - np.arange(len(low))))))
 
 
-def bonferroni(p_values: ArrayLike) -> Floats:
-    """p-values times the size of the family, at most 1.
-
-    >>> bonferroni([0.01, 0.5, float("nan")])
-    array([0.02, 1.  ,  nan])
-    """
-    p = floats(p_values)
-    return np.minimum(1.0, p * np.count_nonzero(~np.isnan(p)))
-
-
-def holm(p_values: ArrayLike) -> Floats:
-    """Holm's step-down adjustment: adj₍ᵢ₎ = max over j ≤ i of min(1, (m − j + 1) p₍ⱼ₎).
-
-    >>> holm([0.01, 0.02, 0.03, 0.04, 0.05])
-    array([0.05, 0.08, 0.09, 0.09, 0.09])
-    """
-
-    def step_down(p: Floats) -> Floats:
-        return np.minimum(1.0, np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
-
-    return _in_order(p_values, step_down)
-
-
-def benjamini_hochberg(p_values: ArrayLike) -> Floats:
-    """Benjamini and Hochberg's step-up adjustment: adj₍ᵢ₎ = min over j ≥ i of min(1, m p₍ⱼ₎ / j).
-
-    >>> benjamini_hochberg([0.0, 0.5, 0.05]).round(3)
-    array([0.   , 0.5  , 0.075])
-    """
-
-    def step_up(p: Floats) -> Floats:
-        scaled = p * (len(p) / np.arange(1, len(p) + 1))
-        return np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
-
-    return _in_order(p_values, step_up)
-
-
-def rejected(adjusted: ArrayLike, alpha: float = 0.05) -> Booleans:
-    """Which adjusted p-values reach the level; one exactly on it does, whatever the last bit says.
-
-    >>> rejected([0.05, 0.051, float("nan")])
-    array([ True, False, False])
-    """
-    return floats(adjusted) <= alpha * (1 + 1e-12)
-
-
 def _in_order(p_values: ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats:
     """Apply an adjustment of sorted p-values, and put the results back where they came from."""
     p = floats(p_values)
@@ -94,13 +74,31 @@ def _in_order(p_values: ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats
     return out
 
 
-def _unadjusted(p_values: ArrayLike) -> Floats:
-    return floats(p_values).copy()
+def verdicts(
+    low: ArrayLike,
+    high: ArrayLike,
+    low90: ArrayLike,
+    high90: ArrayLike,
+    adjusted_p: ArrayLike,
+    *,
+    margin: float | None = DEFAULT_MARGIN,
+    alpha: float = 0.05,
+) -> NDArray[np.object_]:
+    """The verdict of each pair from the 95 % and 90 % limits of its difference and its adjusted p-value.
 
+    Large: the interval lies entirely beyond the margin and p < α. Different: p < α. Equivalent: the 90 %
+    interval lies inside the margin. Without a margin nothing is large or equivalent; a pair without interval or p-value
+    cannot be large, different or equivalent.
 
-_ADJUST: dict[Correction, Callable[[ArrayLike], Floats]] = {
-    Correction.HOLM: holm,
-    Correction.BENJAMINI_HOCHBERG: benjamini_hochberg,
-    Correction.BONFERRONI: bonferroni,
-    Correction.NONE: _unadjusted,
-}
+    >>> [v.value for v in verdicts([0.06, 0.01, -0.01, -0.2], [0.2, 0.2, 0.02, 0.2], [0, 0, -0.01, -0.2],
+    ...                            [0, 0, 0.02, 0.2], [0.001, 0.02, 0.9, 0.9])]
+    ['large', 'different', 'equivalent', 'undecided']
+    """
+    lo, hi, lo90, hi90, p = np.broadcast_arrays(*(floats(x) for x in (low, high, low90, high90, adjusted_p)))
+    out = np.full(lo.shape, Verdict.UNDECIDED, dtype=object)
+    if margin is not None:
+        out[(lo90 > -margin) & (hi90 < margin)] = Verdict.EQUIVALENT
+    out[p < alpha] = Verdict.DIFFERENT
+    if margin is not None:
+        out[(p < alpha) & ((lo > margin) | (hi < -margin))] = Verdict.LARGE
+    return out

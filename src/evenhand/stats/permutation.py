@@ -5,11 +5,10 @@ between the best and the worst group is measured each time. The mean of these ga
 chance alone shows; a gap is reported together with it, never alone.
 """
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evenhand.core.records import blocks
 from evenhand.core.results import Reference
@@ -18,7 +17,7 @@ from evenhand.stats.ranks import OmnibusTest
 
 MANY_CLUSTERS = 20_000
 """From so many clusters on, sums under permutation are drawn from the distribution that they tend to."""
-_DRAWN_AT_ONCE = 4_000_000  # sums of labels
+_DRAWN_AT_ONCE = 4_000_000  # labels, or sums of them
 _FEW_OF_A_LABEL = 200  # clusters of a label that are drawn one by one all the same
 
 
@@ -54,12 +53,14 @@ def permute_labels(
     alike = bool(np.all(n == n[:1]))
     if alike:
         out_counts[:] = summed(g, n, size)
-    for start, dealt in _dealt(g, permutations, rng):
-        rows = len(dealt)
-        for row in range(rows):
-            out_sums[start + row] = np.bincount(dealt[row], s, minlength=size)
+    # The same permutations, whatever the type; those of short numbers stay in the cache.
+    short = g.astype(np.int16 if int(g.max(initial=0)) < 2**15 else np.int64)
+    for block in blocks(permutations, max(1, _DRAWN_AT_ONCE // max(len(g), 1))):
+        rows = range(block.start, block.stop)
+        for row, dealt in zip(rows, rng.permuted(np.broadcast_to(short, (len(rows), len(g))), axis=1), strict=True):
+            out_sums[row] = np.bincount(dealt, s, minlength=size)
             if not alike:
-                out_counts[start + row] = np.bincount(dealt[row], n, minlength=size)
+                out_counts[row] = np.bincount(dealt, n, minlength=size)
     return Permuted(out_sums, out_counts)
 
 
@@ -146,15 +147,3 @@ def permuted_test(plain: OmnibusTest, null: ArrayLike) -> OmnibusTest:
     reached = int(np.count_nonzero(drawn >= plain.statistic * (1 - 1e-12)))
     p = (1 + reached) / (len(drawn) + 1)
     return OmnibusTest(plain.statistic, plain.degrees, p, "chi_square_permutation")
-
-
-def _dealt(
-    labels: Integers, permutations: int, rng: np.random.Generator
-) -> Iterator[tuple[int, NDArray[np.signedinteger[Any]]]]:
-    """Permuted labels in blocks, with the number of the first permutation of each."""
-    size = max(1, 4_000_000 // max(len(labels), 1))
-    # The same permutations, whatever the type; those of short numbers stay in the cache.
-    labels = labels.astype(np.int16 if int(labels.max(initial=0)) < 2**15 else np.int64)
-    for start in range(0, permutations, size):
-        count = min(size, permutations - start)
-        yield start, rng.permuted(np.broadcast_to(labels, (count, len(labels))), axis=1)

@@ -57,7 +57,7 @@ def tested_pairs(values: Mapping[str, Floats]) -> tuple[PublishedPair, ...]:
         if min(n1, n2) <= 8 and sums.ties[i, j] == 0:
             p = exact_mann_whitney(u, n1, n2)  # as SciPy's `auto` rule has it for very small groups
         else:
-            p = float(mann_whitney(u, n1, n2, sums.ties[i, j]).p_value)
+            p = float(mann_whitney(u, n1, n2, sums.ties[i, j]))
         worst, best = (first, second) if medians[first] < medians[second] else (second, first)
         z = (u - n1 * n2 / 2) / np.sqrt(n1 * n2 * (n1 + n2 + 1) / 12)
         found.append(

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.core.measure import AnyMetric, numbers
 from evenhand.core.metric import Collected, Linear, Ratio
 from evenhand.core.records import blocks, unique_codes
 from evenhand.core.sparse import SparseMatrix
-from evenhand.stats.checks import Floats, divide
+from evenhand.stats.checks import Floats, Integers, divide
 from evenhand.stats.resample import Weights, dyadic_totals
 from evenhand.stats.settings import Settings
 from evenhand.stats.tables import TallyLayout
@@ -53,7 +52,7 @@ def redraw(
     weights: Iterator[Weights],
     wanted: frozenset[str],
     *,
-    of_kinds: Callable[[NDArray[np.int64]], Iterator[Weights]] | None = None,
+    of_kinds: Callable[[Integers], Iterator[Weights]] | None = None,
     kinds: "Kinds | None" = None,
 ) -> Mapping[str, Floats]:
     """The wanted outputs of a metric in every draw and group (draws × groups); NaN where a draw has no value.
@@ -77,7 +76,8 @@ def redraw(
     source, on_kinds = weights, False
     if kinds is not None and of_kinds is not None and places.units == places.cells and places.unit_b is None:
         source, on_kinds = of_kinds(kinds.sizes), True
-    most = _BLOCK_ENTRIES // max(cells * _groups_per_cell(places), 1)
+    groups_per_cell = int(np.ceil(len(places.keeps.rows) / max(patterns, 1))) + 1
+    most = _BLOCK_ENTRIES // max(cells * groups_per_cell, 1)
     block = max(1, min(most, _MOST_AT_ONCE if on_kinds else _BLOCK_ENTRIES // max(places.cells, 1)))
     sums = _sorted_sums(state, order)
     if sums is not None and sums.whole and cells > _LONG_PATTERNS * patterns:
@@ -124,7 +124,7 @@ def redraw_dyadic(ratio: Ratio, places: TallyLayout, weights: Iterator[Weights])
     A row about one unit twice (a genuine comparison) counts as often as the unit, any other as often as both.
     """
     assert places.unit_b is not None
-    group, cell = places.entries
+    group, cell = places.entries_of(places.keeps)
     first = np.minimum(places.unit, places.unit_b)
     second = np.maximum(places.unit, places.unit_b)
     own = first == second
@@ -167,16 +167,16 @@ def left_out(metric: AnyMetric, state: Any, places: TallyLayout, wanted: frozens
 class Kinds(NamedTuple):
     """Cells that are alike in state and pattern: for draws they are one cell, whose weights add."""
 
-    first: NDArray[np.int64]  # (kinds,): a cell of each
-    sizes: NDArray[np.int64]  # (kinds,): how many cells each has
-    kind: NDArray[np.int64]  # (cells,): the kind of each cell
+    first: Integers  # (kinds,): a cell of each
+    sizes: Integers  # (kinds,): how many cells each has
+    kind: Integers  # (cells,): the kind of each cell
 
     @property
     def pick(self) -> SparseMatrix:
         """(kinds, cells): 1 at the first cell of each."""
         return SparseMatrix(np.arange(len(self.first) + 1), self.first, len(self.kind))
 
-    def in_order(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def in_order(self, order: Integers) -> tuple[Integers, Integers]:
         """The cells by kind, with the kinds in a given order, and where the cells of each of them start."""
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -207,7 +207,7 @@ def kinds_of(state: Any, places: TallyLayout) -> Kinds | None:
     return Kinds(first[order], kinds.sizes[order], place[kinds.kind])
 
 
-def _order(pattern: NDArray[np.int64], state: Linear, cells: int) -> NDArray[np.int64]:
+def _order(pattern: Integers, state: Linear, cells: int) -> Integers:
     """The order in which kinds are drawn: that of their bytes, of a hash where there are many cells."""
     columns = [np.asarray(array, dtype=np.float64).reshape(len(pattern), -1) + 0.0 for array in state.arrays()]
     if sum(column.shape[1] for column in columns) * cells > _MOST_COMPARED:
@@ -222,7 +222,7 @@ def _order(pattern: NDArray[np.int64], state: Linear, cells: int) -> NDArray[np.
     return np.argsort(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1), kind="stable")
 
 
-def _on_cells(weights: Weights, places: TallyLayout, order: NDArray[np.int64]) -> Floats:
+def _on_cells(weights: Weights, places: TallyLayout, order: Integers) -> Floats:
     """(draws, cells): how often each cell counts, in the given order."""
     unit = places.unit[order]
     drawn = weights[:, unit].astype(np.float64)
@@ -232,7 +232,7 @@ def _on_cells(weights: Weights, places: TallyLayout, order: NDArray[np.int64]) -
     return drawn
 
 
-def _by_pattern(cell_weights: Floats, order: NDArray[np.int64], starts: NDArray[np.int64]) -> SparseMatrix:
+def _by_pattern(cell_weights: Floats, order: Integers, starts: Integers) -> SparseMatrix:
     """Draws × patterns as rows, cells as columns: the weights of a draw in the row of each cell's pattern."""
     draws, cells = cell_weights.shape
     start = (np.arange(draws, dtype=np.int64)[:, None] * cells + starts).ravel()
@@ -246,7 +246,7 @@ class _SortedSums(NamedTuple):
     tables: list[Floats]  # (cells, columns)
     whole: bool  # counts, which can be added in any order
 
-    def of_patterns(self, cell_weights: Floats, starts: NDArray[np.int64]) -> Linear:
+    def of_patterns(self, cell_weights: Floats, starts: Integers) -> Linear:
         """The state of every draw and pattern."""
         draws, patterns = len(cell_weights), len(starts)
         weighed = []
@@ -263,7 +263,7 @@ class _SortedSums(NamedTuple):
         return type(self.state)(*weighed)
 
 
-def _sorted_sums(state: Any, order: NDArray[np.int64]) -> _SortedSums | None:
+def _sorted_sums(state: Any, order: Integers) -> _SortedSums | None:
     """The sums of cells in the given order; None where cells are not summed, or are wide tables of reals."""
     if not isinstance(state, Linear) or not state.adds:
         return None
@@ -272,7 +272,3 @@ def _sorted_sums(state: Any, order: NDArray[np.int64]) -> _SortedSums | None:
         return None
     tables = [np.asarray(array[order].reshape(len(order), -1), dtype=np.float64) for array in state.arrays()]
     return _SortedSums(state, tables, whole)
-
-
-def _groups_per_cell(places: TallyLayout) -> int:
-    return int(np.ceil(len(places.keeps.rows) / max(places.patterns, 1))) + 1

@@ -20,12 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.core.records import blocks
 from evenhand.core.sparse import SparseMatrix
 from evenhand.stats.checks import Floats, Integers, StatisticsError, floats
-
-DEFAULT_DRAWS = 2000
-DRAWS_WITH_THRESHOLDS = 200
-"""Draws by default when a threshold is found anew in every one of them."""
 
 EXACT_SINGLE = float(2**24)
 """Below it, sums of whole numbers in single precision are exact."""
@@ -47,19 +44,18 @@ def weight_blocks(
     """
     if units <= 0:
         raise StatisticsError("there are no units to draw from: give at least one row with a unit.")
-    size = max(1, _BLOCK_CELLS // units)
-    members = _members(strata)
-    for start in range(0, draws, size):
-        block = min(size, draws - start)
+    members = None if strata is None else [np.flatnonzero(strata == code) for code in np.unique(strata)]
+    for block in blocks(draws, max(1, _BLOCK_CELLS // units)):
+        weights = np.zeros((block.stop - block.start, units), dtype=np.float32)
         if members is None:
-            yield _tally(rng.integers(0, units, size=(block, units), dtype=np.int32), units)
+            for row, drawn in enumerate(rng.integers(0, units, size=(len(weights), units), dtype=np.int32)):
+                weights[row] = np.bincount(drawn, minlength=units)  # row by row, as a row stays in the cache
         else:
-            weights = np.zeros((block, units), dtype=np.float32)
-            for row in range(block):  # one draw after the other, so that blocks do not matter
+            for row in weights:  # one draw after the other, so that blocks do not matter
                 for inside in members:
                     drawn = rng.integers(0, len(inside), size=len(inside), dtype=np.int32)
-                    weights[row, inside] = np.bincount(drawn, minlength=len(inside))
-            yield weights
+                    row[inside] = np.bincount(drawn, minlength=len(inside))
+        yield weights
 
 
 def unit_weights(units: int, draws: int, rng: np.random.Generator, *, strata: ArrayLike | None = None) -> Weights:
@@ -172,17 +168,3 @@ def _counted(place: Integers, units: int) -> SparseMatrix:
     else:
         pairs, counts = np.unique(place, return_counts=True)
     return SparseMatrix.of_entries(pairs // units, pairs % units, (units, units), counts.astype(np.float64))
-
-
-def _tally(drawn: NDArray[np.int32], units: int) -> Weights:
-    """How often each unit occurs in each row of drawn units; row by row, as a row stays in the cache."""
-    weights = np.empty((len(drawn), units), dtype=np.float32)
-    for row, inside in enumerate(drawn):
-        weights[row] = np.bincount(inside, minlength=units)
-    return weights
-
-
-def _members(strata: ArrayLike | None) -> list[Integers] | None:
-    if strata is None:
-        return None
-    return [np.flatnonzero(strata == code) for code in np.unique(strata)]

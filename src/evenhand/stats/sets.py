@@ -19,7 +19,7 @@ from evenhand.core.streams import stream
 from evenhand.stats.checks import Booleans, Floats, Integers, deviation_of, divide, floats, mean_of, numbers_or_nan
 from evenhand.stats.contrasts import detectable_by_error
 from evenhand.stats.distributions import t_quantile, t_two_sided
-from evenhand.stats.evidence import Evidence, Limits, NullGaps
+from evenhand.stats.evidence import DrawnEvidence, Evidence, Limits
 from evenhand.stats.intervals import IntervalArrays, subsampled
 from evenhand.stats.pairing import GroupPairs, names
 from evenhand.stats.permutation import gap_of
@@ -29,39 +29,29 @@ from evenhand.stats.resample import subsample_weights
 from evenhand.stats.settings import Settings
 from evenhand.stats.tables import TallyLayout
 
-METHOD = "subsample"
 EQUAL_SIZE_REPEATS = 5
 
 
-@dataclass(frozen=True)
-class SetEvidence(Evidence):
-    """Evidence of a distance between sets."""
+@dataclass(frozen=True, kw_only=True)
+class SetEvidence(DrawnEvidence):
+    """Evidence of a distance between sets; each of its draws is of half of all units."""
 
     metric: AnyMetric
     state: Any
-    places: TallyLayout
     output: str
-    centre: Floats  # (groups,)
-    draws: Floats  # (draws, groups), each of half of all units
     taken: int
-    units: Integers  # (groups,)
     settings: Settings
 
-    @property
-    def values(self) -> Floats:
-        return self.centre
-
     def limits(self, confidence: float) -> Limits:
-        found = subsampled(self.draws, self.centre, self._taken, self.units, confidence=confidence)
+        taken = floats(self.units * (self.taken / self.places.units))
+        around = subsampled(self.draws, self.values, taken, self.units, confidence=confidence)
+        inside = IntervalArrays(np.maximum(around.low, self.scale.low), np.minimum(around.high, self.scale.high))
         note = ("from subsamples of half of the units, without replacement",)
-        scale = self.metric.scales.get(self.output, UNBOUNDED)
-        inside = IntervalArrays(np.maximum(found.low, scale.low), np.minimum(found.high, scale.high))
-        return Limits(inside, (METHOD,) * len(self.centre), (note,) * len(self.centre))
+        return Limits(inside, (self.name,) * len(self.values), (note,) * len(self.values))
 
-    def pairs(self, first: Integers, second: Integers, *, confidence: float, alpha: float) -> GroupPairs:
+    def pairs(self, first: Integers, second: Integers, settings: Settings) -> GroupPairs:
         apart = self.draws[:, first] - self.draws[:, second]
-        scale = np.sqrt(divide(self.taken, self.places.units - self.taken))
-        error = deviation_of(apart) * scale
+        error = deviation_of(apart) * np.sqrt(divide(self.taken, self.places.units - self.taken))
         degrees = np.minimum(self.units[first], self.units[second]) - 1.0
         difference, p = np.empty(len(first)), t_two_sided(np.zeros(len(first)), degrees)
         tests = names("subsample_t", len(first))
@@ -71,40 +61,33 @@ class SetEvidence(Evidence):
                 p[at], tests[at] = self._permuted(i, j, abs(difference[at])), "unit_permutation"
             else:
                 p[at] = t_two_sided(divide(difference[at], error[at]), degrees[at])
-        limits = []
-        for level in (confidence, 1 - 2 * alpha):
-            half = t_quantile(level, degrees) * error
-            limits.append(IntervalArrays(difference - half, difference + half))
+        halves = (t_quantile(level, degrees) * error for level in settings.levels)
+        wide, narrow = (IntervalArrays(difference - half, difference + half) for half in halves)
         return GroupPairs(
             difference,
-            limits[0],
-            limits[1],
+            *wide,
+            *narrow,
             p,
             tests,
             names("subsample_at_equal_size", len(first)),
-            detectable_by_error(error, alpha=alpha),
-            {},
+            detectable_by_error(error, alpha=settings.alpha),
             self.places.shared_pairs(first, second),
             np.zeros(len(first), dtype=np.int64),
+            {},
         )
 
-    def omnibus(self, chosen: Sequence[int], permutations: int) -> OmnibusTest:
+    def omnibus(self, chosen: list[int], permutations: int) -> OmnibusTest:
         return OmnibusTest(float("nan"), len(chosen) - 1, float("nan"), "none")
 
-    def null_gaps(self, chosen: Sequence[int], permutations: int) -> NullGaps:
-        picked = list(chosen)
-        scale = np.sqrt(self.taken / max(self.places.units - self.taken, 1))
-        drawn = self.draws[:, picked]
-        moved = (drawn - mean_of(drawn)) * scale
-        return NullGaps(gap_of(moved), "units drawn again without replacement, groups moved to a common value")
-
-    @property
-    def _taken(self) -> Floats:
-        return floats(self.units * (self.taken / self.places.units))
+    def null_gaps(self, chosen: list[int], permutations: int) -> tuple[Floats, str]:
+        drawn = self.draws[:, chosen]
+        moved = (drawn - mean_of(drawn)) * np.sqrt(self.taken / max(self.places.units - self.taken, 1))
+        return gap_of(moved), "units drawn again without replacement, groups moved to a common value"
 
     def _unit_mask(self, group: int) -> Booleans:
+        members = self.places.has.take(np.array([group])).dense()[0]
         inside = np.zeros(self.places.units, dtype=np.bool_)
-        inside[self.places.unit[self.places.members[group][self.places.pattern]]] = True
+        inside[self.places.unit[members[self.places.pattern]]] = True
         return inside
 
     def _value(self, group_units: Booleans, kept: Booleans) -> Floats:
@@ -162,8 +145,19 @@ def set_evidence(
         return {}
     weights = subsample_weights(places.units, taken, draws, stream("subsample", *settings.stream_names, places.units))
     drawn = redraw(metric, state, places, iter([weights]), frozenset(outputs))
-    found: dict[str, Evidence] = {}
-    for name in outputs:
-        centre = numbers_or_nan(e.number for e in mine[name])
-        found[name] = SetEvidence(metric, state, places, name, centre, drawn[name], taken, units, settings)
-    return found
+    return {
+        name: SetEvidence(
+            numbers_or_nan(estimate.number for estimate in mine[name]),
+            drawn[name],
+            units,
+            places,
+            "subsample",
+            scale=metric.scales.get(name, UNBOUNDED),
+            metric=metric,
+            state=state,
+            output=name,
+            taken=taken,
+            settings=settings,
+        )
+        for name in outputs
+    }

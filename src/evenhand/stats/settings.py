@@ -15,9 +15,7 @@ from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.options import Options, as_plain, option, parse
 from evenhand.core.results import Method
 from evenhand.core.streams import GENERATOR
-from evenhand.stats.multiplicity import Correction
-from evenhand.stats.resample import DEFAULT_DRAWS, DRAWS_WITH_THRESHOLDS
-from evenhand.stats.verdicts import DEFAULT_MARGIN
+from evenhand.stats.multiplicity import DEFAULT_MARGIN, Correction
 
 _MOST = 10_000_000  # of resamples, permutations and rows: more would never end
 _INNER = ("scope", "unit")  # filled in from the task, not by a user
@@ -33,7 +31,7 @@ class Settings(Options):
     50
     """
 
-    draws: int = option(DEFAULT_DRAWS, "bootstrap resamples; 0: no intervals that need them")
+    draws: int = option(2000, "bootstrap resamples; 0: no intervals that need them")
     permutations: int = option(2000, "permutations of group labels, the reference of gaps; 0: none")
     confidence: float = option(0.95, "confidence of intervals")
     alpha: float = option(0.05, "adjusted p-values below it count as a difference")
@@ -55,7 +53,7 @@ class Settings(Options):
     standardise: str = option("", "an attribute: values of groups as if all had the same composition by it, too")
     set_draws: int = option(20, "subsamples of distances between sets, such as FID")
     set_permutations: int = option(0, "permutations for pairs of such distances; 0: the spread of the subsamples")
-    costly_draws: int = option(DRAWS_WITH_THRESHOLDS, "bootstrap resamples of metrics that keep many rows")
+    costly_draws: int = option(200, "bootstrap resamples of metrics that keep many rows")
     scope: tuple[str, ...] = option((), "names that random streams are derived from, beside the seed")
     unit: str = option("", "what was sampled independently, in words")
 
@@ -101,6 +99,11 @@ class Settings(Options):
             permutations=self.permutations if self.draws else 0,
             set_permutations=self.set_permutations if self.draws else 0,
         )
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """The confidences of an interval and of the narrower one that shows equivalence."""
+        return self.confidence, 1 - 2 * self.alpha
 
     @property
     def stream_names(self) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ follows from the metric's direction: of error rates and distances, the largest i
 Ties go to the group declared first. A number that does not exist says why.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,26 +17,17 @@ from evenhand.stats.checks import Floats, checked_counts, divide, floats
 TOO_FEW = Undefined("fewer than two groups are large enough to be compared")
 
 
-class Extremes(NamedTuple):
-    """Positions of the worst and the best of the values; the first of equals."""
-
-    worst: int
-    best: int
-
-
-def extremes(values: ArrayLike, direction: Direction) -> Extremes | Undefined:
-    """Where the worst and the best value are.
+def extremes(values: ArrayLike, direction: Direction) -> tuple[int, int] | None:
+    """Positions of the worst and the best value, the first of equals; None where there are none.
 
     >>> extremes([0.2, 0.1, 0.2], Direction.LOWER)
-    Extremes(worst=0, best=1)
+    (0, 1)
     """
     x = floats(values)
-    if len(x) < 2:
-        return TOO_FEW
-    if direction is Direction.NEITHER:
-        return Undefined("neither way is better for this number")
+    if len(x) < 2 or direction is Direction.NEITHER:
+        return None
     lowest, highest = int(x.argmin()), int(x.argmax())
-    return Extremes(lowest, highest) if direction is Direction.HIGHER else Extremes(highest, lowest)
+    return (lowest, highest) if direction is Direction.HIGHER else (highest, lowest)
 
 
 def summarise(values: ArrayLike, overall: float | None = None) -> Mapping[str, float | Undefined]:
@@ -48,13 +39,13 @@ def summarise(values: ArrayLike, overall: float | None = None) -> Mapping[str, f
     """
     x = floats(values)
     several = len(x) >= 2
-    no_overall = Undefined("there is no overall value")
+    to_overall = (
+        Undefined("there is no overall value") if overall is None else float(np.abs(x - overall).max(initial=0))
+    )
     return {
         "max_gap": float(np.ptp(x)) if several else TOO_FEW,
-        "min_over_max_ratio": min_over_max(x),
-        "max_gap_to_overall": (
-            TOO_FEW if not several else no_overall if overall is None else float(np.abs(x - overall).max())
-        ),
+        "min_over_max_ratio": _ratio(x, x.min, x.max, "the largest value is 0"),
+        "max_gap_to_overall": to_overall if several else TOO_FEW,
         "std_population": float(x.std()) if several else TOO_FEW,
         "equal_weight_mean": float(x.mean()) if several else TOO_FEW,
         "gini_corrected": gini(x),
@@ -78,20 +69,16 @@ def gini(values: ArrayLike) -> float | Undefined:
     return float(apart / (2.0 * count**2 * mean) * count / (count - 1)) if mean else 0.0
 
 
-def min_over_max(values: ArrayLike) -> float | Undefined:
-    """Smallest over largest value; undefined when the largest is 0."""
-    x = floats(values)
-    if len(x) < 2:
-        return TOO_FEW
-    return Undefined("the largest value is 0") if x.max() == 0 else float(x.min() / x.max())
-
-
 def max_over_min(values: ArrayLike) -> float | Undefined:
     """Largest over smallest value, for error rates; undefined when the smallest is 0."""
     x = floats(values)
+    return _ratio(x, x.max, x.min, "the smallest value is 0")
+
+
+def _ratio(x: Floats, above: Callable[[], Any], below: Callable[[], Any], reason: str) -> float | Undefined:
     if len(x) < 2:
         return TOO_FEW
-    return Undefined("the smallest value is 0") if x.min() == 0 else float(x.max() / x.min())
+    return Undefined(reason) if below() == 0 else float(above() / below())
 
 
 def max_over_geometric_mean(values: ArrayLike) -> float | Undefined:

@@ -19,7 +19,7 @@ from evenhand.core.metric import UNBOUNDED, UNIT_SCALE, Kind, Ratio, Scale
 from evenhand.core.records import Group, Records, blocks, distinct, unique_codes
 from evenhand.core.sparse import SparseMatrix
 from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
-from evenhand.stats.intervals import ClusteredMean, JackknifeMean, cluster_means, jackknife_means
+from evenhand.stats.intervals import ClusteredMean, cluster_means, jackknife_means
 from evenhand.stats.resample import EXACT_SINGLE, Weights
 
 _MOST_APART = 1_000_000  # entries of pairs that are kept, for each attribute or intersection
@@ -56,11 +56,6 @@ class TallyLayout:
     def kept(self) -> Booleans:
         """`keeps` as a whole table; large where there are thousands of groups."""
         return self.keeps.dense()
-
-    @cached_property
-    def members(self) -> Booleans:
-        """`has` as a whole table; large where there are thousands of groups."""
-        return self.has.dense()
 
     @cached_property
     def by_attributes(self) -> dict[tuple[str, ...], Integers]:
@@ -132,11 +127,6 @@ class TallyLayout:
         before = np.cumsum(many) - many
         cells = order[np.repeat(start[pattern] - before, many) + np.arange(int(many.sum()))]
         return np.repeat(group, many), cells
-
-    @cached_property
-    def entries(self) -> tuple[Integers, Integers]:
-        """Every (group, cell) of which the cell's rows count for the group, as two columns."""
-        return self.entries_of(self.keeps)
 
     @cached_property
     def unit_entries(self) -> UnitEntries:
@@ -254,7 +244,7 @@ class UnitTable:
         return cluster_means(self.top, self.bottom, self.group, self.groups)
 
     @cached_property
-    def jackknife(self) -> JackknifeMean:
+    def jackknife(self) -> ClusteredMean:
         """Value, variance and degrees of freedom of every group, for few units of unequal size."""
         return jackknife_means(self.top, self.bottom, self.means, self.group)
 
@@ -288,12 +278,12 @@ class UnitTable:
     @cached_property
     def shared_units(self) -> Floats:
         """(groups, groups): units with rows in both groups."""
-        return _products(self.presence)
+        return floats((self.presence @ self.presence.T).dense())
 
     @cached_property
     def covariance(self) -> Floats:
         """(groups, groups): Σ over units of the products of their pulls."""
-        return _products(self.influence)
+        return floats((self.influence @ self.influence.T).dense())
 
     def units_in_both(self, first: Integers, second: Integers) -> Integers:
         """(pairs,): units with rows in both groups of each pair."""
@@ -359,16 +349,11 @@ class UnitTable:
         """Whether all sums are whole numbers, which can be added in any order."""
         return is_whole(self.top) and is_whole(self.bottom)
 
-    def wide(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
-        """Sums and counts as (units, chosen groups)."""
-        place = np.full(self.groups, -1)
-        place[list(chosen)] = np.arange(len(chosen))
-        inside = place[self.group] >= 0
-        at = self.unit[inside] * len(chosen) + place[self.group[inside]]
-        size = self.units * len(chosen)
-        shape = (self.units, len(chosen))
-        top = summed(at, self.top[inside], size).reshape(shape)
-        return top, summed(at, self.bottom[inside], size).reshape(shape)
+    def wide(self) -> tuple[Floats, Floats]:
+        """Sums and counts as (units, groups)."""
+        at, shape = self.unit * self.groups + self.group, (self.units, self.groups)
+        top, bottom = (summed(at, column, self.units * self.groups) for column in (self.top, self.bottom))
+        return top.reshape(shape), bottom.reshape(shape)
 
 
 class PatternTable(UnitTable):
@@ -381,7 +366,8 @@ class PatternTable(UnitTable):
     def means(self) -> ClusteredMean:
         rows = summed(self.group, self.bottom, self.groups)
         value = divide(self.totals, rows)
-        return ClusteredMean(value, divide(value * (1 - value), (rows - 1.0).clip(0)), rows, rows.astype(np.int64))
+        variance = divide(value * (1 - value), (rows - 1.0).clip(0))
+        return ClusteredMean(value, variance, rows, rows.astype(np.int64), rows - 1.0)
 
 
 def pattern_table(places: TallyLayout, ratio: Ratio, cell: Integers, copies: Integers) -> PatternTable | None:
@@ -402,11 +388,6 @@ def pattern_table(places: TallyLayout, ratio: Ratio, cell: Integers, copies: Int
     return PatternTable(
         group, pattern, events[pattern], rows[pattern], size, places.patterns, ratio.kind, True, UNIT_SCALE
     )
-
-
-def _products(table: SparseMatrix) -> Floats:
-    """(rows, rows): the products of all rows of a table."""
-    return floats((table @ table.T).dense())
 
 
 def _pairwise(one: SparseMatrix, other: SparseMatrix, first: Integers, second: Integers) -> Floats:

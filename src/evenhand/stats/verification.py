@@ -2,39 +2,92 @@
 
 Rows have `unit`, `unit_b` and `score`. The group of a person is given either by one attribute of each side (the
 first and the second person), which also gives the matrix of cross-group false matches, or by an attribute
-of the pair. The threshold is set once, on everyone.
+of the pair. The threshold is set once, on everyone; comparisons are accepted when their score reaches it.
+
+A false match rate of a group is that of impostor comparisons with *both* people in it; comparisons across groups fill
+a matrix. A person who could not be enrolled matches nobody. Comparisons share people, so uncertainty comes from
+resampling subjects, never from counting pairs as independent. Everything follows from comparisons counted by pair
+of subjects (`resample.PairCounts`), however many there are.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Records, unique_codes
+from evenhand.core.sparse import SparseMatrix
 from evenhand.core.streams import stream
-from evenhand.stats.checks import Booleans, Floats, Integers, floats, number_or_none
-from evenhand.stats.differentials import (
-    TARGETS,
-    Differentials,
-    ErrorRates,
-    RateDraws,
-    SmoothedDifferentials,
-    TradeOff,
-    differentials,
-    fmr_matrix,
-    naive_intervals,
-    rate_draws,
-    rate_intervals,
-    rates,
-    shared_threshold,
-    smoothed,
-    trade_off,
-)
-from evenhand.stats.intervals import IntervalArrays
-from evenhand.stats.resample import Weights, pair_counts, unit_weights
+from evenhand.stats.checks import Booleans, Floats, Integers, StatisticsError, divide, floats, number_or_none
+from evenhand.stats.intervals import IntervalArrays, percentile, wilson
+from evenhand.stats.resample import PairCounts, Weights, dyadic_totals, pair_counts, unit_weights
 from evenhand.stats.settings import Settings
+from evenhand.stats.summaries import TOO_FEW, gini, max_over_geometric_mean, max_over_min
+
+FEWEST_EXPECTED_ERRORS = 30
+TARGETS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
+
+class ErrorRates(NamedTuple):
+    """Comparisons and errors of every group at one threshold."""
+
+    subjects: Integers  # (groups,); people with at least one comparison
+    impostor_pairs: Floats
+    false_matches: Floats
+    genuine_pairs: Floats
+    false_non_matches: Floats
+
+    @property
+    def fmr(self) -> Floats:
+        """False match rates; NaN without impostor comparisons."""
+        return divide(self.false_matches, self.impostor_pairs)
+
+    @property
+    def fnmr(self) -> Floats:
+        """False non-match rates; NaN without genuine comparisons."""
+        return divide(self.false_non_matches, self.genuine_pairs)
+
+
+@dataclass(frozen=True)
+class Differentials:
+    """How unevenly errors fall on groups, in the four published ways."""
+
+    fairness_discrepancy_rate: float | Undefined  # 1 is best
+    garbe: float | Undefined  # 0 is best
+    gini_fmr: float | Undefined
+    gini_fnmr: float | Undefined
+    inequity_rate: float | Undefined  # 1 is best
+    max_over_geometric_mean_fmr: float | Undefined
+    max_over_geometric_mean_fnmr: float | Undefined
+    alpha: float
+
+
+@dataclass(frozen=True)
+class SmoothedDifferentials:
+    """Ratio forms with (k + ½)/(n + 1) in place of k/n, which exist with zero counts too."""
+
+    smoothed_max_over_geometric_mean_fmr: float | Undefined
+    smoothed_max_over_min_fmr: float | Undefined
+    smoothed_max_over_geometric_mean_fnmr: float | Undefined
+    smoothed_max_over_min_fnmr: float | Undefined
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """The numbers of unevenness at one target of the overall false match rate."""
+
+    target: float
+    threshold: float
+    realised_fmr: float
+    overall_fnmr: float | Undefined
+    rates: ErrorRates
+    numbers: Differentials | Undefined  # "not estimable" when a group expects fewer than thirty false matches
 
 
 @dataclass(frozen=True)
@@ -161,7 +214,7 @@ def _membership(
 
 def _of_pairs(
     member: Booleans, a: Integers, b: Integers, score: Floats, threshold: float, people: int, weights: Weights
-) -> tuple[ErrorRates, RateDraws]:
+) -> tuple[ErrorRates, tuple[Floats, Floats]]:
     """ErrorRates and draws of every level of an attribute of pairs (rows × levels)."""
     everyone = np.ones((people, 1), dtype=np.bool_)
     seen, drawn = [], []
@@ -170,10 +223,8 @@ def _of_pairs(
         counts = pair_counts(a[inside], b[inside], score[inside], [threshold], people)
         seen.append(rates(counts, everyone))
         drawn.append(rate_draws(counts, everyone, weights))
-    return (
-        ErrorRates(*(np.concatenate(columns) for columns in zip(*seen, strict=True))),
-        RateDraws(*(np.hstack(columns) for columns in zip(*drawn, strict=True))),
-    )
+    fmr, fnmr = (np.hstack(columns) for columns in zip(*drawn, strict=True))
+    return ErrorRates(*(np.concatenate(columns) for columns in zip(*seen, strict=True))), (fmr, fnmr)
 
 
 def _never_scored(a: Integers, b: Integers, score: Floats, people: int) -> Booleans:
@@ -187,46 +238,227 @@ def _never_scored(a: Integers, b: Integers, score: Floats, people: int) -> Boole
 
 
 def _group_rates(
-    levels: Sequence[str], seen: ErrorRates, drawn: RateDraws, large: Booleans, absent: Sequence[int], confidence: float
+    levels: Sequence[str],
+    seen: ErrorRates,
+    drawn: Sequence[Floats],
+    large: Booleans,
+    absent: Sequence[int],
+    confidence: float,
 ) -> tuple[GroupRates, ...]:
     """Every group with its counts, rates and intervals; an error rate of zero with its upper limit."""
-    limits = rate_intervals(seen, drawn, confidence=confidence)
-    naive_fmr, naive_fnmr = naive_intervals(seen, confidence=confidence)
+    fmr, fnmr = rate_intervals(seen, drawn, confidence=confidence)
+
+    def of_rate(rate: float, limits: RateInterval, at: int, comparisons: str) -> tuple[Any, ...]:
+        naive = float(limits.naive.low[at]), float(limits.naive.high[at])
+        return (
+            Undefined(f"the group has no {comparisons} comparisons") if np.isnan(rate) else float(rate),
+            *(number_or_none(limit[at]) for limit in limits.interval),
+            None if np.isnan(naive).any() else naive,
+        )
+
     sheet = []
     for at, level in enumerate(levels):
-        notes = [
+        subjects, impostors, matches, genuine, misses = (int(column[at]) for column in seen)
+        notes = tuple(
             f"no {what} was seen: the upper limit stands for the rate"
-            for what, is_limit in (("false match", limits.fmr_is_limit), ("false non-match", limits.fnmr_is_limit))
-            if is_limit[at]
-        ]
-        sheet.append(
-            GroupRates(
-                group=level,
-                subjects=int(seen.subjects[at]),
-                impostor_pairs=int(seen.impostor_pairs[at]),
-                false_matches=int(seen.false_matches[at]),
-                fmr=_rate(seen.fmr[at], "the group has no impostor comparisons"),
-                fmr_low=number_or_none(limits.fmr.low[at]),
-                fmr_high=number_or_none(limits.fmr.high[at]),
-                fmr_naive=_both(naive_fmr, at),
-                genuine_pairs=int(seen.genuine_pairs[at]),
-                false_non_matches=int(seen.false_non_matches[at]),
-                fnmr=_rate(seen.fnmr[at], "the group has no genuine comparisons"),
-                fnmr_low=number_or_none(limits.fnmr.low[at]),
-                fnmr_high=number_or_none(limits.fnmr.high[at]),
-                fnmr_naive=_both(naive_fnmr, at),
-                failures_to_enrol=absent[at],
-                eligible=bool(large[at]),
-                notes=tuple(notes),
-            )
+            for what, limits in (("false match", fmr), ("false non-match", fnmr))
+            if limits.is_limit[at]
         )
+        of_impostors = of_rate(seen.fmr[at], fmr, at, "impostor")
+        of_genuine = of_rate(seen.fnmr[at], fnmr, at, "genuine")
+        columns: list[Any] = [level, subjects, impostors, matches, *of_impostors, genuine, misses, *of_genuine]
+        columns += [absent[at], bool(large[at]), notes]
+        sheet.append(GroupRates(*columns))
     return tuple(sheet)
 
 
-def _rate(value: float, reason: str) -> float | Undefined:
-    return Undefined(reason) if np.isnan(value) else float(value)
+def shared_threshold(impostor_scores: ArrayLike, target: float, other_scores: ArrayLike = ()) -> float:
+    """The smallest observed score at which the false match rate is at most the target; +∞ when none is.
+
+    `other_scores` (of genuine comparisons) may be the threshold too, without counting in the rate.
+    Scores that are not a number belong to people who could not be enrolled: never accepted, but in the denominator.
+
+    >>> shared_threshold([0.1, 0.2, 0.3, 0.9], 0.25, other_scores=[0.5])
+    0.5
+    """
+    if not 0 <= target <= 1:
+        raise StatisticsError(f"target false match rate {target}: expected a number from 0 to 1.")
+    impostors = floats(impostor_scores).ravel()
+    if not len(impostors):
+        raise StatisticsError("there are no impostor comparisons to set a threshold on.")
+    allowed = int(np.floor(target * len(impostors) * (1 + 1e-12)))
+    real = impostors[~np.isnan(impostors)]
+    others = floats(other_scores).ravel()
+    observed = np.concatenate([real, others[~np.isnan(others)]])
+    if allowed < len(real):
+        # Any threshold at or under the first score that may not be accepted lets too many in.
+        refused = np.partition(real, len(real) - 1 - allowed)[len(real) - 1 - allowed]
+        observed = observed[observed > refused]
+    return float(observed.min()) if len(observed) else float("inf")
 
 
-def _both(interval: IntervalArrays, at: int) -> tuple[float, float] | None:
-    low, high = float(interval.low[at]), float(interval.high[at])
-    return None if np.isnan(low) or np.isnan(high) else (low, high)
+def rates(counts: PairCounts, membership: Booleans, threshold: int = 0) -> ErrorRates:
+    """Counts of every group at one of the thresholds; `membership` is (units × groups)."""
+    inside = membership.astype(np.float64)
+    compared = counts.genuine > 0
+    compared[counts.impostor.row_of] = compared[counts.impostor.columns] = True
+    return ErrorRates(
+        (membership & compared[:, None]).sum(axis=0).astype(np.int64),
+        np.diagonal(_between(counts.impostor, inside)).copy(),
+        np.diagonal(_between(counts.impostor_errors[threshold], inside)).copy(),
+        counts.genuine @ inside,
+        counts.genuine_errors[threshold] @ inside,
+    )
+
+
+def fmr_matrix(counts: PairCounts, membership: Booleans, threshold: int = 0) -> Floats:
+    """False match rates of comparisons between every two groups (groups × groups), symmetric."""
+    return divide(
+        cross_counts(counts.impostor_errors[threshold], membership), cross_counts(counts.impostor, membership)
+    )
+
+
+def cross_counts(pairs: SparseMatrix, membership: Booleans) -> Floats:
+    """Comparisons with one person in each of two groups (groups × groups); a comparison counts once."""
+    inside = membership.astype(np.float64)
+    one_way = _between(pairs, inside)
+    table = one_way + one_way.T
+    np.fill_diagonal(table, np.diagonal(one_way))
+    for d, e in np.argwhere(np.triu(inside.T @ inside, 1) > 0):  # people in two groups
+        both = (membership[:, d] & membership[:, e]).astype(np.float64)
+        twice = float(both @ (pairs @ both))
+        table[d, e] -= twice
+        table[e, d] -= twice
+    return table
+
+
+def rate_draws(counts: PairCounts, membership: Booleans, weights: Weights, threshold: int = 0) -> tuple[Floats, Floats]:
+    """FMR and FNMR of every group when subjects are resampled, the threshold fixed (draws × groups).
+
+    A genuine comparison weighs as its person, an impostor comparison as the product of its two.
+    """
+    inside = membership.astype(np.float64)
+    wide = weights.astype(np.float64)
+    fnmr = divide((wide * counts.genuine_errors[threshold]) @ inside, (wide * counts.genuine) @ inside)
+    matches, pairs = (
+        np.stack([dyadic_totals(weights, table, inside) for inside in membership.T], axis=1)
+        for table in (counts.impostor_errors[threshold], counts.impostor)
+    )
+    return divide(matches, pairs), fnmr
+
+
+class RateInterval(NamedTuple):
+    """The interval of one rate of every group, from redrawn subjects, with a limit where no error was seen."""
+
+    interval: IntervalArrays
+    is_limit: Booleans  # no error seen: the upper limit is Wilson's with one comparison per subject
+    naive: IntervalArrays  # Wilson's, comparisons as if independent: too narrow
+
+
+def rate_intervals(seen: ErrorRates, draws: Sequence[Floats], *, confidence: float = 0.95) -> Iterator[RateInterval]:
+    """Percentile intervals of redrawn FMR and FNMR.
+
+    Without a single error the draws show no spread; then the upper limit is what Wilson's interval gives for
+    as many independent rows as there are subjects: an honest bound rather than "0 %".
+    """
+    counts = (seen.false_matches, seen.impostor_pairs), (seen.false_non_matches, seen.genuine_pairs)
+    for (errors, pairs), drawn in zip(counts, draws, strict=True):
+        limits = percentile(drawn, confidence=confidence)
+        none = (errors == 0) & (pairs > 0)
+        size = np.where(none, np.minimum(seen.subjects, pairs), 0.0)
+        bound = wilson(np.zeros_like(size), size, confidence=confidence)
+        interval = IntervalArrays(np.where(none, 0.0, limits.low), np.where(none, bound.high, limits.high))
+        yield RateInterval(interval, none, wilson(errors, pairs, confidence=confidence))
+
+
+def differentials(fmr: ArrayLike, fnmr: ArrayLike, *, alpha: float = 0.5) -> Differentials:
+    """The published numbers of unevenness from the rates of eligible groups.
+
+    Ratio forms are undefined with a zero rate; all are with fewer than two groups, or where a group has no rate.
+
+    >>> found = differentials([0.01, 0.02], [0.1, 0.3])
+    >>> round(found.fairness_discrepancy_rate, 4), round(found.garbe, 4), round(found.inequity_rate, 4)
+    (0.895, 0.4167, 2.4495)
+    """
+    if not 0 <= alpha <= 1:
+        raise StatisticsError(f"alpha {alpha}: the weight of false matches is a number from 0 to 1.")
+    f, r = floats(fmr), floats(fnmr)
+    reason = _unusable(f, r)
+    if reason is not None:
+        return Differentials(reason, reason, reason, reason, reason, reason, reason, alpha)
+    (gini_f, ratio_f), (gini_r, ratio_r) = ((gini(side), max_over_min(side)) for side in (f, r))
+    assert not isinstance(gini_f, Undefined)
+    assert not isinstance(gini_r, Undefined)
+    return Differentials(
+        float(1 - (alpha * np.ptp(f) + (1 - alpha) * np.ptp(r))),
+        alpha * gini_f + (1 - alpha) * gini_r,
+        gini_f,
+        gini_r,
+        Undefined("a rate is 0")
+        if isinstance(ratio_f, Undefined) or isinstance(ratio_r, Undefined)
+        else float(ratio_f**alpha * ratio_r ** (1 - alpha)),
+        max_over_geometric_mean(f),
+        max_over_geometric_mean(r),
+        alpha,
+    )
+
+
+def smoothed(seen: ErrorRates) -> SmoothedDifferentials:
+    """The ratio forms of smoothed rates (k + ½)/(n + 1)."""
+    f = (seen.false_matches + 0.5) / (seen.impostor_pairs + 1)
+    r = (seen.false_non_matches + 0.5) / (seen.genuine_pairs + 1)
+    return SmoothedDifferentials(
+        max_over_geometric_mean(f), max_over_min(f), max_over_geometric_mean(r), max_over_min(r)
+    )
+
+
+def trade_off(
+    unit_a: ArrayLike,
+    unit_b: ArrayLike,
+    scores: ArrayLike,
+    membership: Booleans,
+    *,
+    targets: Sequence[float] = TARGETS,
+    alpha: float = 0.5,
+) -> tuple[TradeOff, ...]:
+    """Unevenness at falling false match rates, as far as the comparisons carry.
+
+    Beyond the first target for which a group expects fewer than thirty false matches at the overall rate,
+    rates are marked as not estimable.
+    """
+    a, b, s = np.asarray(unit_a), np.asarray(unit_b), floats(scores)
+    impostor = a != b
+    thresholds = [shared_threshold(s[impostor], target, s[~impostor]) for target in targets]
+    counts = pair_counts(a, b, s, thresholds, len(membership))
+    everyone = np.ones((len(membership), 1), dtype=np.bool_)
+    rows = []
+    carried = True
+    for position, (target, limit) in enumerate(zip(targets, thresholds, strict=True)):
+        overall = rates(counts, everyone, position)
+        seen = rates(counts, membership, position)
+        realised, misses = float(overall.fmr[0]), float(overall.fnmr[0])
+        fewest = float((seen.impostor_pairs * realised).min(initial=np.inf))
+        carried = carried and fewest >= FEWEST_EXPECTED_ERRORS
+        numbers: Differentials | Undefined = Undefined(
+            f"not estimable: a group expects {fewest:.3g} false matches, fewer than {FEWEST_EXPECTED_ERRORS}"
+        )
+        if carried:
+            numbers = differentials(seen.fmr, seen.fnmr, alpha=alpha)
+        missed = Undefined("no genuine comparisons") if np.isnan(misses) else misses
+        rows.append(TradeOff(float(target), limit, realised, missed, seen, numbers))
+    return tuple(rows)
+
+
+def _between(pairs: SparseMatrix, inside: Floats) -> Floats:
+    """Comparisons whose first person is in the row's group and the second in the column's."""
+    return floats(inside.T @ (pairs @ inside))
+
+
+def _unusable(f: Floats, r: Floats) -> Undefined | None:
+    if len(f) < 2 or len(r) < 2:
+        return TOO_FEW
+    if np.any(np.isnan(f)):
+        return Undefined("a group has no impostor comparisons")
+    if np.any(np.isnan(r)):
+        return Undefined("a group has no genuine comparisons")
+    return None

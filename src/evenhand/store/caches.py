@@ -48,13 +48,14 @@ class Emptied:
 def list_caches(runs: Path | str) -> tuple[Cache, ...]:
     """Every cache and every unfinished run below a folder of runs, sorted by name."""
     root = Path(runs)
-    found = [_measure(path.name, "cache", path) for path in _entries(root / FOLDER) if is_inside(path.parent, root)]
+    kept = sorted((root / FOLDER).iterdir()) if (root / FOLDER).is_dir() else []
+    caches = [_measure(path.name, "cache", path) for path in kept if is_inside(path.parent, root)]
     for path in _unfinished(root):
         lock = lock_folder(path)
         if lock is not None:
             os.close(lock)
-        found.append(_measure(path.relative_to(root).as_posix(), "unfinished", path, in_use=lock is None))
-    return tuple(sorted(found, key=lambda cache: (cache.kind, cache.name)))
+        caches.append(_measure(path.relative_to(root).as_posix(), "unfinished", path, in_use=lock is None))
+    return tuple(sorted(caches, key=lambda cache: (cache.kind, cache.name)))
 
 
 def empty_caches(runs: Path | str, names: Collection[str] | None = None) -> Emptied:
@@ -75,10 +76,6 @@ def empty_caches(runs: Path | str, names: Collection[str] | None = None) -> Empt
         remove(cache.path, below=Path(runs))
         removed.append(cache)
     return Emptied(tuple(removed), tuple(left))
-
-
-def _entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _unfinished(root: Path) -> Iterator[Path]:

@@ -7,7 +7,7 @@ newer version that are not known here are left out. Both are reported, and nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -113,7 +113,7 @@ def inspect_run(folder: Path, *, pairs_on_disk: bool = False) -> InspectedRun:
         condition = Condition.DAMAGED if (folder / RESULTS).exists() else Condition.MISSING
         pieces.append(Piece(RESULTS, _RESULTS_HOLD, condition, " ".join(reasons)))
     recorded = _recorded(folder, manifest, pieces)
-    files = manifest.inputs if manifest is not None else _known_inputs(plain)
+    files = manifest.inputs if manifest is not None else tuple(_readable_entries(plain, "inputs", Input))
     return InspectedRun(folder, tuple(pieces), manifest, results, recorded, run, files, {} if manifest else facts)
 
 
@@ -158,12 +158,6 @@ def _manifest(folder: Path, pieces: list[Piece]) -> tuple[Manifest | None, dict[
     return None, plain if isinstance(plain, dict) else {}
 
 
-def _known_inputs(facts: Mapping[str, Any]) -> tuple[Input, ...]:
-    entries = facts.get("inputs")
-    read = [_lenient(entry, Input) for entry in entries] if isinstance(entries, list) else []
-    return tuple(entry for entry in read if entry is not None)
-
-
 def _recorded(folder: Path, manifest: Manifest | None, pieces: list[Piece]) -> Recorded | None:
     what, path = "the rows behind every number", folder / RECORDS / RECORDED
     if not path.exists():
@@ -193,12 +187,10 @@ def _readable_results(path: Path, facts: Mapping[str, Any], reason: str = "") ->
     plain, whole = _fields(path, problems)
     kept = {name: _lenient(plain[name], kind) for name, kind in _PARTS.items() if name in plain}
     for name, kind in _LISTS.items():
-        entries = plain.get(name) if isinstance(plain.get(name), list) else []
-        read = [entry for entry in (_lenient(one, kind) for one in entries or ()) if entry is not None]
-        lost = len(entries or ()) - len(read)
-        if lost:
-            problems.append(f"{lost:,} of {len(entries or ()):,} {name} can't be read and are not shown.")
-        kept[name] = tuple(read)
+        kept[name] = tuple(_readable_entries(plain, name, kind))
+        count = len(plain[name]) if isinstance(plain.get(name), list) else 0
+        if lost := count - len(kept[name]):
+            problems.append(f"{lost:,} of {count:,} {name} can't be read and are not shown.")
     if not kept["estimates"]:
         problems.append("There are no values left to show: evaluate again with --force.")
     elif not whole:
@@ -279,6 +271,13 @@ def _lenient(plain: Any, kind: type[Any]) -> Any:
         return from_plain(_known(plain, kind), kind)
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def _readable_entries(plain: Mapping[str, Any], name: str, kind: type[Any]) -> Iterator[Any]:
+    """The entries of a list in a file that can be read; none where there is no list."""
+    entries = plain.get(name)
+    read = (_lenient(entry, kind) for entry in entries) if isinstance(entries, list) else ()
+    return (entry for entry in read if entry is not None)
 
 
 def _known(plain: Any, kind: Any) -> Any:

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.errors import RunError
+from evenhand.core.printing import printable
 from evenhand.core.records import GIVEN_COLUMNS, MISSING, Array, Attribute, Records, concatenate, distinct
+from evenhand.core.results import Results
 from evenhand.store.manifest import Manifest
 from evenhand.store.runs import Run
 
@@ -129,7 +131,9 @@ def compare_rows(first: Records, second: Records, *, most: int = 100) -> RowChan
     >>> compare_rows(before, after).worst
     (RowChange(item='b', kind=None, size=0.5, columns=(Change(name='iou', first=0.5, second=0.1),)),)
     """
-    one, other = _keys(first, second)
+    one, other = _codes(first, second, [name for name in KEYS if name in first and name in second])
+    span = max(len(first), len(second), 1)
+    one, other = one * span + _occurrence(one), other * span + _occurrence(other)
     _, mine, theirs = np.intersect1d(one, other, assume_unique=True, return_indices=True)
     order = np.argsort(mine)
     mine, theirs = mine[order], theirs[order]
@@ -191,6 +195,34 @@ def agreement(first: Records, second: Records, by: Sequence[str] | None = None) 
     return Agreement(tuple(change for change in changes if change is not None), *alone)
 
 
+def check_same_data(
+    first: Records, second: Records, by: Sequence[str], names: tuple[str, str], results: Results
+) -> Agreement:
+    """Raise RunError when truth, units, weights or groups differ for rows that both runs have."""
+    agreed = agreement(first, second, by)
+    if agreed.changes:
+        labels = results.class_labels()
+        shown = "; ".join(_described(change, labels.get(change.name)) for change in agreed.changes)
+        raise RunError(
+            f"The runs of {names[0]} and {names[1]} do not agree on the data, so they can't be compared: {shown}. "
+            "Evaluate both models on the same data. Rows are matched by their item: in a table that is its row number, "
+            "or the column that key=… names."
+        )
+    return agreed
+
+
+def _described(change: DataChange, labels: Sequence[str] | None) -> str:
+    """How many rows differ, and the first of them: item, value in the first run, value in the second."""
+
+    def shown(value: Any) -> str:
+        is_class = labels and isinstance(value, int) and 0 <= value < len(labels)
+        return printable(str(labels[value] if is_class and labels else value), keep="")
+
+    rows = ", ".join(f"{shown(str(row.name))}: {shown(row.first)} and {shown(row.second)}" for row in change.examples)
+    more = ", …" if change.rows > len(change.examples) else ""
+    return f"{change.name!r} differs in {change.rows:,} of {change.of:,} rows ({rows}{more})"
+
+
 def _matched(first: Records, second: Records) -> tuple[Array | slice, Array | slice, tuple[int, int]]:
     """Where the rows stand that both have, and how many of the units that both have are in one alone.
 
@@ -224,13 +256,6 @@ def _data_change(name: str, unlike: Array, items: Array, one: Array, other: Arra
         return None
     examples = (Change(str(items[at]), one[at].item(), other[at].item()) for at in places[:MOST_EXAMPLES])
     return DataChange(name, len(places), len(unlike), tuple(examples))
-
-
-def _keys(first: Records, second: Records) -> tuple[Array, Array]:
-    """One number per row of each: what it is about, and the how-manieth of these it is."""
-    one, other = _codes(first, second, [name for name in KEYS if name in first and name in second])
-    span = max(len(first), len(second), 1)
-    return one * span + _occurrence(one), other * span + _occurrence(other)
 
 
 def _codes(first: Records, second: Records, names: Sequence[str]) -> tuple[Array, Array]:

@@ -11,7 +11,8 @@ import hashlib
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -96,10 +97,6 @@ class Manifest:
     results_sha256: str = ""  # of results.json; empty in runs of older versions
     clock: Clock = field(default_factory=Clock)
 
-    def to_json(self) -> bytes:
-        """The manifest as it stands in `run.json`."""
-        return dumps(self)
-
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a run's folder; raises RunError when there is none, or one that we can't read."""
@@ -107,12 +104,18 @@ def read_manifest(folder: Path) -> Manifest:
     if not path.exists():
         hint = "" if Path(folder).exists() else " The folder does not exist."
         raise RunError(f"{folder} is not a run: it has no {FILENAME}.{hint} Name a folder that evaluate wrote.")
-    text = inputs.read(path, RunError).data
+    with damaged_run(path):
+        manifest: Manifest = from_plain(check_format(loads(inputs.read(path, RunError).data), path), Manifest)
+    return manifest
+
+
+@contextmanager
+def damaged_run(path: Path) -> Iterator[None]:
+    """Around the reading of a run's file: content that can't be understood is a RunError."""
     try:
-        manifest: Manifest = from_plain(check_format(loads(text), path), Manifest)
+        yield
     except ValueError as error:
         raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
-    return manifest
 
 
 def check_format(plain: Any, path: Path) -> Any:

@@ -20,12 +20,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 import numpy as np
 
-from evenhand.core.contrasts import Contrasts
+from evenhand.core.contrasts import Contrasts, Family
 from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.records import Group
-from evenhand.store.columns import lines_of_contrasts, lines_of_objects
 
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
+_PLAIN_NUMBERS = frozenset({int, float, type(None)})
 _RULES: dict[type[Any], Callable[[Any], Any]] = {}
 _WORDS = {math.inf: "inf", -math.inf: "-inf"}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -66,15 +66,101 @@ def dumps_lines(value: Mapping[str, Any]) -> bytes:
 def _parts(entry: Any) -> Iterable[bytes] | None:
     """The encoded entries of a list of objects; None when it is something else."""
     if isinstance(entry, Contrasts):
-        return lines_of_contrasts(entry, to_plain) if len(entry) else None
+        return map(_lines_of_family, filter(len, entry.families)) if len(entry) else None
     parts = entry if isinstance(entry, list | tuple) else ()
     if not any(isinstance(part, Mapping) or is_dataclass(part) for part in parts):
         return None
     kind = type(parts[0])
     own_rule = issubclass(kind, Group | Undefined | Curve | Grid)
     if is_dataclass(kind) and not own_rule and all(type(part) is kind for part in parts):
-        return lines_of_objects(parts, to_plain)
+        return [_lines_of_objects(parts)]
     return (msgspec.json.encode(to_plain(part)) for part in parts)
+
+
+def _lines_of_objects(objects: Sequence[Any]) -> bytes:
+    """Lines of some dataclass objects of the same class.
+
+    An evaluation has tens of thousands of estimates and pairs with the same fields. Columns become the fields of light
+    objects, which are encoded together; a group or an enum that comes again is encoded once.
+    """
+    return _lines(
+        {field.name: _column([getattr(entry, field.name) for entry in objects]) for field in fields(objects[0])}
+    )
+
+
+def _lines_of_family(family: Family) -> bytes:
+    """Lines of pairs of groups, as `_lines_of_objects` would write them."""
+    groups: dict[int, Any] = {-1: None}
+    for place in np.unique(np.concatenate([family.first, family.second])).tolist():
+        groups[place] = _raw(family.groups[place])
+    return _lines(
+        {
+            "metric": _repeated(family.metric, family),
+            "output": _repeated(family.output, family),
+            "first": [groups[place] for place in family.first.tolist()],
+            "second": [groups[place] for place in family.second.tolist()],
+            "difference": family.difference.tolist(),  # what is not finite is null
+            "low": family.low.tolist(),
+            "high": family.high.tolist(),
+            "p": family.p.tolist(),
+            "adjusted": family.adjusted.tolist(),
+            "verdict": _column(family.verdict),
+            "worse": [groups[place] for place in family.worse.tolist()],
+            "test": family.test,
+            "interval": family.interval,
+            "family": _repeated(family.name, family),
+            "family_size": _repeated(family.size, family),
+            "correction": _repeated(family.correction, family),
+            "effects": _effects(family),
+            "detectable": family.detectable.tolist(),
+            "margin": _repeated(family.margin, family),
+            "shared_rows": family.shared_rows.tolist(),
+            "notes": _column(family.notes),
+        }
+    )
+
+
+def _effects(family: Family) -> list[Any]:
+    """The sizes of effects of each pair; those that are not there are left out."""
+    if not family.effects:
+        return _repeated({}, family)
+    columns = {
+        name: [value if isfinite(value) else msgspec.UNSET for value in values.tolist()]
+        for name, values in family.effects.items()
+    }
+    return _objects(columns)
+
+
+def _lines(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """A line for each object with these fields, with a comma after all but the last."""
+    return msgspec.json.Encoder().encode_lines(_objects(columns))[:-1].replace(b"\n", b",\n")
+
+
+def _objects(columns: Mapping[str, Sequence[Any]]) -> list[Any]:
+    kind = msgspec.defstruct("Line", list(columns), gc=False)
+    return list(map(kind, *columns.values()))
+
+
+def _column(values: Sequence[Any]) -> Sequence[Any]:
+    """Values as JSON values: numbers and texts as they are, what comes again encoded once."""
+    kinds = set(map(type, values))
+    if kinds == {str} or (kinds <= _PLAIN_NUMBERS and all(isfinite(value) for value in values if value is not None)):
+        return values
+    known: dict[int, msgspec.Raw] = {}
+
+    def encoded(value: Any) -> msgspec.Raw:
+        text = known[id(value)] = _raw(value)  # the same object, while the list holds it
+        return text
+
+    return [known.get(id(value)) or encoded(value) for value in values]
+
+
+def _raw(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(to_plain(value)))
+
+
+def _repeated(value: Any, family: Family) -> list[Any]:
+    return [value] * len(family)
 
 
 def loads(data: bytes) -> Any:

@@ -14,29 +14,32 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
-from evenhand.core.errors import RunError
+import msgspec
+
+from evenhand.core.errors import PredictionError, RunError
 from evenhand.core.records import Records, concatenate
-from evenhand.core.results import Coverage, Results
+from evenhand.core.results import Contrast, Coverage, Results
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
-from evenhand.files.writing import PathPolicy
-from evenhand.store.manifest import FILENAME, FORMAT, Manifest, check_format, read_manifest
+from evenhand.files.writing import PathPolicy, make_folder, remove, write_file
+from evenhand.store.manifest import FILENAME, FORMAT, Manifest, check_format, damaged_run, name_below, read_manifest
 from evenhand.store.plain import dumps_lines, from_plain, loads
 from evenhand.store.rows import from_parquet
-from evenhand.store.stored_contrasts import without_contrasts
 
 EDITED = (
     "results.json was changed after the run was written: these are not the numbers that were computed. "
     "Evaluate again with --force."
 )
+MOST_BYTES = 64 << 20  # larger submissions are named by their hash and not copied
 RESULTS, RECORDS, PREDICTIONS, RECORDED = "results.json", "records", "predictions", "recorded.json"
+_BEGIN, _BETWEEN, _END = b'\n"contrasts": [\n', b",\n", b"\n]"  # of the pairs in `results.json`
 
 
 @dataclass(frozen=True)
@@ -142,11 +145,8 @@ def open_run(folder: Path | str, *, pairs_on_disk: bool = False) -> Run:
     source = inputs.read(path, RunError)
     is_written = source.fact.sha256 == manifest.results_sha256
     data, pairs = (pairs_on_disk and is_written and without_contrasts(source.data, path)) or (source.data, None)
-    try:
-        with _without_collection():
-            results = from_plain(results_plain(data, path), Results)
-    except ValueError as error:
-        raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
+    with damaged_run(path), _without_collection():
+        results = from_plain(results_plain(data, path), Results)
     if pairs is not None:
         results = replace(results, contrasts=pairs)
     if manifest.results_sha256 and not is_written:
@@ -169,6 +169,73 @@ def _without_collection() -> Iterator[None]:
 def results_plain(data: bytes, path: Path) -> dict[str, Any]:
     """What `results.json` holds, of a version that we know; raises RunError or ValueError."""
     return {name: value for name, value in check_format(loads(data), path).items() if name != "format"}
+
+
+@dataclass(frozen=True, eq=False)
+class StoredContrasts(Sequence[Contrast]):
+    """The pairs in a part of a file; reads like a tuple of `Contrast`.
+
+    A run has thousands of pairs, which make most of `results.json`. A report of a hundred runs shows those of one
+    output of each: a line is decoded when its output is asked for.
+    """
+
+    path: Path
+    start: int
+    stop: int
+    changed: int  # when the file was written, in nanoseconds
+
+    def __len__(self) -> int:
+        return self._text().count(_BETWEEN) + 1
+
+    def __iter__(self) -> Iterator[Contrast]:
+        return iter(self._decoded(self._text().split(_BETWEEN)))
+
+    @overload
+    def __getitem__(self, at: int) -> Contrast: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Contrast, ...]: ...
+    def __getitem__(self, at: int | slice) -> Contrast | tuple[Contrast, ...]:
+        lines = self._text().split(_BETWEEN)
+        return self._decoded(lines[at]) if isinstance(at, slice) else self._decoded([lines[at]])[0]
+
+    def of_output(self, metric: str, output: str, order: int | None = None) -> tuple[Contrast, ...]:
+        """The pairs of one output, of all orders of intersections or of one."""
+        begins = b'{"metric":%b,"output":%b,"first":' % (msgspec.json.encode(metric), msgspec.json.encode(output))
+        text = self._text()
+        start, last = text.find(begins), text.rfind(begins)
+        if start < 0:
+            return ()
+        stop = text.find(_BETWEEN, last)
+        lines = text[start : None if stop < 0 else stop].split(_BETWEEN)
+        # Between two terms stand these signs, which no encoded text can hold.
+        return self._decoded(
+            [
+                line
+                for line in lines
+                if line.startswith(begins) and order in (None, line.count(b'"],["', 0, line.find(b',"second":')) + 1)
+            ]
+        )
+
+    def _text(self) -> bytes:
+        with inputs.opened(self.path, RunError) as file:
+            if os.fstat(file.fileno()).st_mtime_ns != self.changed:
+                raise RunError(f"{self.path} was changed while it was read. Do it again.")
+            file.seek(self.start)
+            return file.read(self.stop - self.start)
+
+    def _decoded(self, lines: Sequence[bytes]) -> tuple[Contrast, ...]:
+        with damaged_run(self.path):
+            pairs: tuple[Contrast, ...] = from_plain(loads(b"[%b]" % b",".join(lines)), tuple[Contrast, ...])
+        return pairs
+
+
+def without_contrasts(data: bytes, path: Path) -> tuple[bytes, StoredContrasts] | None:
+    """The JSON of results without their pairs, and the pairs; None where the file is not as we write it."""
+    start = data.find(_BEGIN) + len(_BEGIN)
+    stop = data.find(_END, start)
+    if start < len(_BEGIN) or stop < 0:
+        return None
+    return data[:start] + data[stop:], StoredContrasts(path, start, stop, path.stat().st_mtime_ns)
 
 
 def find_runs(root: Path | str, *, problem: Callable[[str], None] = lambda message: None) -> tuple[Run, ...]:
@@ -206,6 +273,27 @@ def check_output(output: Path | None, what: str, runs: Iterable[Path | Run], *fi
     policy.check()
 
 
+def store_submission(facts: Sequence[InputFact], submission: Path, folder: Path) -> bool:
+    """Copy the files that were read below `folder`; False when they are too large to be copied.
+
+    The copy has the bytes that were read: a file that changed since is refused.
+    """
+    files = {name_below(Path(fact.path), submission) or submission.name: fact for fact in facts if fact.sha256}
+    named = len({fact.path for fact in facts})
+    if not files or len(files) < named or sum(fact.size for fact in files.values()) > MOST_BYTES:
+        return False
+    remove(folder, below=folder.parent)
+    make_folder(folder, below=folder.parent)
+    for name, fact in sorted(files.items()):
+        source = inputs.read(Path(fact.path), PredictionError, allow_empty=True)
+        if source.fact.sha256 != fact.sha256:
+            raise PredictionError(
+                f"{fact.path} was changed while it was being evaluated. Evaluate it again when it is finished."
+            )
+        write_file(folder / name, source.data, below=folder, flush=False)
+    return True
+
+
 def results_json(results: Results) -> bytes:
     """The results as they stand in `results.json`."""
     return dumps_lines({"format": FORMAT, **{name: getattr(results, name) for name in results.__dataclass_fields__}})
@@ -214,10 +302,8 @@ def results_json(results: Results) -> bytes:
 def read_recorded(records: Path) -> Recorded:
     """What `recorded.json` says; raises RunError when it is not there or damaged."""
     path = records / RECORDED
-    try:
+    with damaged_run(path):
         recorded: Recorded = from_plain(check_format(loads(inputs.read(path, RunError).data), path), Recorded)
-    except ValueError as error:
-        raise RunError(f"{path} can't be read: {error}. The run is damaged; evaluate again with --force.") from None
     return recorded
 
 

@@ -18,11 +18,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.core.errors import StorageError
-from evenhand.files.writing import flush_folder, flush_tree, make_folder, remove, remove_stale, rename, storing
+from evenhand.files.writing import (
+    flush_folder,
+    flush_tree,
+    make_folder,
+    remove,
+    remove_stale,
+    rename,
+    storing,
+    write_file,
+)
+from evenhand.store.plain import dumps
 
 _LOCKS = os.name == "posix"  # elsewhere folders have no locks: nothing is taken over, and nothing of others removed
 UNFINISHED = ".partial-"  # in the name of a folder that is being written
 REPLACED = ".replaced-"  # in the name of a run that is being replaced
+UNDERWAY = "underway.json"  # in a run that is being made: what it is, for whoever follows it
 OPTION = "--runs"  # what a user changes when a run can't be written
 
 
@@ -35,12 +46,18 @@ class Claim:
     adopted: bool  # a dead process left it, with what it had finished
     _lock: int | None = None
 
+    def announce(self, *, task: str, model: str, samples: int) -> None:
+        """Say in the folder what the run will be, and how much there is to do, until it is published."""
+        note = dumps({"task": task, "model": model, "samples": samples})
+        write_file(self.folder / UNDERWAY, note, flush=False)
+
     def publish(self, final: Path, *, replace: bool = False) -> bool:
         """Give the folder its name; False when another process was first and has it.
 
         With `replace`, an existing run is replaced.
         """
         with storing(final, OPTION):
+            remove(self.folder / UNDERWAY, below=self.folder)
             _sweep(self.folder)
             flush_tree(self.folder)
             aside = None

@@ -12,7 +12,6 @@ from evenhand.benchmarks.fairface.check import check
 from evenhand.benchmarks.fairface.metrics import ONE_CLASS, LabelAgreement
 from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
 from evenhand.benchmarks.fairface.prompts import PROMPTS, prompt_of, schema_of
-from evenhand.benchmarks.fairface.sections import answered_share
 from evenhand.cli.main import main
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import Undefined
@@ -123,7 +122,7 @@ def test_unknown_is_wrong_and_never_a_class(folder):
     accuracy = run.results.get("race", "accuracy")
     assert (accuracy.events, accuracy.rows) == (3, 5)
     assert run.results.get("race", "macro_f1").number == pytest.approx((1 + 1 + 0 + 0 + 0 + 0) / 6)
-    assert answered_share(run.results, "race") == pytest.approx(0.6)
+    assert run.results.get("race", "unknown_rate").number == pytest.approx(0.4)
     assert run.results.get("refusals", "rate").events == 1
     assert run.results.get("race", "macro_f1", Group.of(race="Asian")).number is None
     assert run.results.facts["unknown_reasons"]["race"] == {"missing": 1, "refusal": 1}

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from evenhand.benchmarks.fhibe.tasks import task_named
-from evenhand.geometry.boxes import overlap_matrix
+from evenhand.geometry.boxes import overlap
 from evenhand.run import evaluate, find_model, predict
 
 MODELS = Path(__file__).parents[3] / "examples" / "fhibe_networks.py"
@@ -51,7 +51,7 @@ def answers(root: Path, tmp_path: Path, task: str, model: str) -> dict[str, Any]
 
 def _overlap(box: list[float], truth: tuple[float, float, float, float]) -> float:
     x, y, width, height = truth
-    return float(overlap_matrix(np.array([box]), np.array([[x, y, x + width, y + height]]))[0, 0])
+    return float(overlap(np.array(box), np.array([x, y, x + width, y + height])))
 
 
 def test_yunet_finds_the_face(portrait: Path, tmp_path: Path) -> None:

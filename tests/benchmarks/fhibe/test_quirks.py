@@ -81,7 +81,7 @@ def test_a_hostile_group_key_is_an_error_and_never_run(key: str) -> None:  # Q24
 def _read(write: Any, text: str) -> Any:
     root = write({})
     (root / "model_outputs.json").write_text(text)
-    dataset = data.load_person_boxes(root, FhibeOptions())
+    dataset = data.load("person_localization", root, FhibeOptions())
     return codec.PersonBoxCodec().read(root / "model_outputs.json", dataset, RecallOptions())
 
 
@@ -119,7 +119,7 @@ def test_a_country_that_is_cleaned_to_none_is_left_out_of_its_groups_and_counted
 
     nowhere = sorted(vocabulary.DROPPED_COUNTRIES)[0]
     root = write({}, {"filepath": "b.png", "location_country": nowhere})
-    found = data.load_person_boxes(root, FhibeOptions())
+    found = data.load("person_localization", root, FhibeOptions())
     assert "1 of 2 rows have no location_country; they are left out of its groups." in found.warnings
     boxes = {"detections": [[0, 0, 10, 10]], "scores": [1.0]}
     stored = write_outputs("person_localization", {IMAGE: boxes, "b.png": boxes}, root / "o.json")

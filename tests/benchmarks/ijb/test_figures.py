@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.ijb import benchmark
-from evenhand.benchmarks.ijb.figures import (
+from evenhand.benchmarks.ijb.sections import (
     confidence_curve,
     confidence_section,
     histogram,

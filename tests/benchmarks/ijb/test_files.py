@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,8 @@ import pytest
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.covariates import AGE_WITH_UNKNOWN, GENDER, read_codes
 from evenhand.benchmarks.ijb.files import read_matrix, read_pairs, read_table, scores_of
-from evenhand.benchmarks.ijb.layout import CLUSTERING, CLUSTERING_TRUTH, GALLERY, MATCHES, ProtocolFiles
-from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, TemplateSet
+from evenhand.benchmarks.ijb.layout import ProtocolFiles
+from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, TemplateSet, template_samples
 from evenhand.core.errors import DataError
 
 
@@ -99,15 +100,15 @@ def test_files_are_found_in_the_folders_of_every_release(tmp_path: Path, protoco
         (inside / name).write_text("a\n")
     (inside / "x_detection_clustering_ground_truth.csv").write_text("a\n")
     layout = ProtocolFiles.of(tmp_path)
-    assert [entry["name"] for entry in layout.all(GALLERY)] == ["G1"]
-    assert layout.one(MATCHES, "matches").name == "x_11_G1_G2_matches.csv"
-    assert [entry["subjects"] for entry in layout.all(CLUSTERING)] == ["32", "128"]
-    assert layout.one(CLUSTERING_TRUTH, "truth").name == "x_clustering_ground_truth.csv"
+    assert [entry["name"] for entry in layout.all("gallery")] == ["G1"]
+    assert layout.one("matches").name == "x_11_G1_G2_matches.csv"
+    assert [entry["subjects"] for entry in layout.all("clustering")] == ["32", "128"]
+    assert layout.one("clustering_truth").name == "x_clustering_ground_truth.csv"
 
 
 def test_a_folder_without_protocol_says_what_was_expected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no match list"):
-        ProtocolFiles.of(tmp_path).one(MATCHES, "match list")
+        ProtocolFiles.of(tmp_path).one("matches")
     with pytest.raises(DataError, match="not a folder"):
         ProtocolFiles.of(tmp_path / "nowhere")
 
@@ -154,3 +155,8 @@ def test_a_metadata_file_that_says_nothing_about_the_subjects_is_an_error(
         task = benchmark.find(test)
         with pytest.raises(DataError, match=words):
             task.load(folder, task.options())
+
+
+def test_the_samples_of_templates_travel_to_another_process() -> None:
+    samples = template_samples(np.array([7, 9]))
+    assert list(pickle.loads(pickle.dumps(samples))) == list(samples)  # noqa: S301 - our own

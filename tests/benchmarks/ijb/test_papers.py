@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.cli.main import main
 
-pytest.importorskip("evenhand.reporting.latex")  # the writer of tables for papers
+pytest.importorskip("evenhand.reporting.markup")  # the writer of tables for papers
 MINI = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.ijb import benchmark
-from evenhand.benchmarks.ijb.splits import splits_section
+from evenhand.benchmarks.ijb.sections import splits_section
 from evenhand.benchmarks.ijb.view import view_search
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.metric import Undefined

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.pairs import benchmark
-from evenhand.benchmarks.pairs.data import RACES, folds_of, read_bin
+from evenhand.benchmarks.pairs.data import RACES, _file_samples, folds_of, read_bin
+from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.cli.main import main
 from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.records import Group
@@ -232,3 +233,8 @@ def test_the_interpolated_rate_is_the_published_one_where_that_is_defined() -> N
         threshold = np.interp(0.1, far[last], FINE_THRESHOLDS[last])
         expected.append((distance[(fold == left_out) & same] < threshold).mean())
     assert metric.result(state, state)["TAR"][0] == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+def test_the_samples_of_a_set_travel_to_another_process(tmp_path: Path) -> None:
+    samples = _file_samples(["a.jpg", "b.jpg"], tmp_path, PairSetOptions())
+    assert list(pickle.loads(pickle.dumps(samples))) == list(samples)  # noqa: S301 - our own

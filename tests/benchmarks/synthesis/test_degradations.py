@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from degrading import DegradingModel, degrade
 
 from evenhand.benchmarks.synthesis import benchmark
-from evenhand.benchmarks.synthesis.degrading import DegradingModel, degrade
 from evenhand.benchmarks.synthesis.demo import cast_of_videos, write_layouts, write_videos
 from evenhand.benchmarks.synthesis.drawn import read, save
 from evenhand.core.results import Estimate
@@ -134,18 +134,20 @@ def test_networks_with_real_weights_rank_the_degradations(data: Path, tmp_path: 
 
     from evenhand.benchmarks.synthesis.features import FeatureTable
     from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
+    from evenhand.benchmarks.synthesis.options import SynthesisOptions
     from evenhand.benchmarks.synthesis.pairs import FramePair
     from evenhand.benchmarks.synthesis.record import Asked
-    from evenhand.benchmarks.synthesis.runners import run_paired
+    from evenhand.compat.his_evaluators.evaluators.base import run_paired
 
     face = np.ascontiguousarray(skimage.data.astronaut()[:256, 96:352])
     other = read(str(next((data / "images_HD").rglob("0000.png"))))
     stranger = np.kron(other, np.ones((6, 6, 1), np.uint8))[:256, :256]
     save(str(tmp_path / "real.png"), face)
+    options = SynthesisOptions(image_size=256)
     looks = FrameInstruments(
         FrameSource("made", FeatureTable(tmp_path)),
         FrameSource("real", FeatureTable(tmp_path)),
-        NetworkBuilder(image_size=256),
+        NetworkBuilder(options),
     )
     found = {}
     for kind, strength in (("blur", 0.05), ("blur", 0.4), ("colour", 0.3), ("identity", 0.9)):
@@ -154,7 +156,7 @@ def test_networks_with_real_weights_rank_the_degradations(data: Path, tmp_path: 
         padded[: len(stranger), : stranger.shape[1]] = stranger
         save(str(path), degrade(face, kind, strength, stranger=padded))  # type: ignore[arg-type]  # the kinds of above
         pair = FramePair("a", "a", "a", path, tmp_path / "real.png")
-        found[kind, strength] = run_paired([pair], ("lps", "face-CS"), looks, Asked((), image_size=256)).values
+        found[kind, strength] = run_paired([pair], ("lps", "face-CS"), looks, Asked((), options)).values
     assert found["blur", 0.05]["lps"] < found["blur", 0.4]["lps"]
     assert found["blur", 0.05]["face-CS"] > found["blur", 0.4]["face-CS"]
     assert found["colour", 0.3]["face-CS"] > 0.7 > found["identity", 0.9]["face-CS"]

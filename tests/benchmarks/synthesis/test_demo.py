@@ -8,9 +8,8 @@ import pytest
 
 from evenhand.benchmarks.synthesis import availability, benchmark
 from evenhand.benchmarks.synthesis.availability import needed, unavailable
-from evenhand.benchmarks.synthesis.catalogue import TABLE
+from evenhand.benchmarks.synthesis.catalogue import NAMES, TABLE
 from evenhand.benchmarks.synthesis.demo import CHANCE, PLANTED
-from evenhand.benchmarks.synthesis.names import NAMES
 from evenhand.benchmarks.synthesis.options import PictureOptions
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.sections import paper_table

@@ -91,7 +91,8 @@ def test_attributes_belong_to_frames_or_videos(tmp_path: Path) -> None:
     path.write_text("video,sex\n001,female\n002,male\n")
     table = read_attributes(path, DataError)
     assert table.levels == {"sex": ("female", "male")}
-    assert table.columns(["001/a", "9/z"], ["001", "9"])["sex"].member.tolist() == [[True, False], [False, False]]
+    columns = table.columns(["001/a", "9/z"], ["001", "9"], table.levels)
+    assert columns["sex"].member.tolist() == [[True, False], [False, False]]
     path.write_text("id,video,light\n001/a,v1,dim\n")
     table = read_attributes(path, DataError)
     assert (table.video_of, table.by_frame) == ({"001/a": "v1"}, {"001/a": {"light": "dim"}})

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from degrading import DegradingModel
 
-from evenhand.benchmarks.synthesis.degrading import DegradingModel
 from evenhand.benchmarks.synthesis.imitation import JOURNAL, Unfinished, run_model
-from evenhand.benchmarks.synthesis.models import MotionImitationModel
+from evenhand.benchmarks.synthesis.items import Item
+from evenhand.benchmarks.synthesis.models import Before, MotionImitationModel, SynthesisAnswer, SynthesisModel
 from evenhand.benchmarks.synthesis.pairs import pair_lists
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Rules
 from evenhand.core.errors import ModelError, PredictionError
+from evenhand.core.task import Sample
 
 
 def protocol_of(videos: Path) -> Protocol:
@@ -110,9 +113,50 @@ def test_too_few_pictures_are_cut_with_a_warning_or_refused(videos: Path, tmp_pa
     said: list[str] = []
     lists = pair_lists(run_model(model, protocol_of(videos), start="here"), rules=Rules.COMPAT, warn=said.append)
     assert len(lists.own) == 8
-    assert "000/1/1: 2 synthesised frames for 3 reference frames; only the first 2" in said[0]
+    assert "000/1/1: 2 pictures for 3 frames; only the first 2" in said[0]
     with pytest.raises(PredictionError, match="one picture per reference frame"):
         pair_lists(run_model(model, protocol_of(videos), start="here"), rules=Rules.STRICT, warn=said.append)
+
+
+@pytest.mark.parametrize("real", [1, 5])
+def test_a_flag_window_of_another_length_is_cut_with_a_warning_or_refused(
+    videos: Path, tmp_path: Path, real: int
+) -> None:
+    first, *_ = run_model(DegradingModel(tmp_path, "blur"), protocol_of(videos), start="here")
+    changed = first._replace(item=replace(first.item, flag=(first.item.flag * 2)[:real]))
+    said: list[str] = []
+    assert len(pair_lists([changed], rules=Rules.COMPAT, warn=said.append).cross) == min(real, 3)
+    assert f"3 pictures are measured against {real} real frames" in said[0]
+    with pytest.raises(PredictionError, match=f"3 frames were asked for, but there are {real} real frames"):
+        pair_lists([changed], rules=Rules.STRICT, warn=said.append)
+
+
+class OwnFlow(SynthesisModel):
+    """A model of none of the three kinds, which answers by itself."""
+
+    def build_model(self) -> None:
+        """Nothing to build."""
+
+    def terminate(self) -> None:
+        """Nothing to release."""
+
+    def answer(self, item: Item, before: Before) -> SynthesisAnswer:
+        cross = item.cross.images if item.cross is not None else ()
+        return SynthesisAnswer(self.write(item.own.images, before.own), self.write(cross, before.cross, "cross"))
+
+    def write(self, images: tuple[Path, ...], before: int, side: str = "own") -> tuple[str, ...]:
+        paths = [Path(self.output_dir) / f"{side}_{before + number}.png" for number in range(len(images))]
+        for path, image in zip(paths, images, strict=True):
+            path.write_bytes(image.read_bytes())
+        return tuple(map(str, paths))
+
+
+def test_a_model_may_answer_items_in_a_way_of_its_own(videos: Path, tmp_path: Path) -> None:
+    model = OwnFlow(tmp_path)
+    lists = pair_lists(run_model(model, protocol_of(videos), start="here"), rules=Rules.STRICT, warn=print)
+    assert (len(lists.own), len(lists.cross), lists.unfinished) == (12, 12, ())
+    with pytest.raises(NotImplementedError, match="define answer and answer_sample"):
+        model.answer_sample(Sample("a", (), {"frames_before": 0, "source": {}, "reference": {}}))
 
 
 @pytest.mark.parametrize("start", ["here", "fork"])

@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.synthesis.metrics import DecibelsOfFrames, PublishedDecibels, PublishedMean
-from evenhand.benchmarks.synthesis.numbers import (
-    batch_weights,
-    cosine_rows,
-    mean_cosine,
-    mean_of_batch_means,
-    paired_face,
-    published_frechet,
-    sspe,
-)
+from evenhand.benchmarks.synthesis.numbers import batch_weights, cosine_rows, face_weights, sspe_rows
 from evenhand.core.errors import DataError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Records
@@ -29,23 +21,15 @@ def value_of(metric: PublishedMean | DecibelsOfFrames, rows: Records, output: st
 
 def test_a_short_last_batch_weighs_as_much_as_a_full_one() -> None:
     values = np.array([1.0, 1.0, 1.0, 1.0, 5.0])
-    assert mean_of_batch_means(values, 4) == 3.0
     rows = Records({"ssim": values, "weight": batch_weights(5, 4)}, {})
     assert value_of(PublishedMean("ssim", "ssim"), rows) == pytest.approx(3.0)
 
 
 def test_a_batch_without_a_reference_face_counts_as_zero() -> None:
-    value, batches = paired_face(np.array([0.8, 0.2, 0.9, 0.9]), np.array([True, False, False, False]), 2)
-    assert batches.tolist() == [0.8, 0.0]
-    assert value == 0.4
-
-
-def test_no_rows_have_the_cosine_and_the_distance_zero_as_published() -> None:
-    nothing = np.zeros((0, 3))
-    assert mean_cosine(nothing, nothing) == 0.0
-    assert published_frechet(nothing, nothing) == 0.0
-    with pytest.raises(DataError, match="two rows"):
-        published_frechet(np.ones((1, 3)), np.ones((1, 3)))
+    faces = np.array([True, False, False, False])
+    values = np.where(faces, [0.8, 0.2, 0.9, 0.9], 0.0)
+    rows = Records({"face_published": values, "face_weight": face_weights(faces, 2)}, {})
+    assert value_of(PublishedMean("face-CS", "face_published", weight="face_weight"), rows) == 0.4
 
 
 def test_a_vector_of_zeros_is_like_nothing() -> None:
@@ -62,6 +46,16 @@ def test_one_identical_pair_makes_the_published_psnr_infinite() -> None:
     assert value_of(PublishedDecibels("psnr", "psnr"), rows) == math.inf
 
 
+def test_a_published_mean_with_an_infinite_value_is_infinite_and_no_ratio_of_sums() -> None:
+    metric = PublishedMean("lps", "lps")
+    rows = Records({"lps": np.array([0.2, math.inf]), "weight": np.array([0.5, 0.5])}, {})
+    assert value_of(metric, rows) == math.inf
+    assert metric.ratios(metric.measure(rows)) == {}
+    unasked = Records({"lps": np.array([0.2, math.inf]), "weight": np.array([0.5, 0.0])}, {})
+    assert value_of(metric, unasked) == 0.2
+    assert set(metric.ratios(metric.measure(unasked))) == {"mean"}
+
+
 def test_the_corrected_psnr_counts_identical_pairs_and_averages_the_others() -> None:
     rows = Records({"squared_error": np.array([0.04, 0.0, 0.0004, np.nan])}, {})
     metric = DecibelsOfFrames("psnr/strict")
@@ -76,8 +70,8 @@ def test_the_corrected_psnr_counts_identical_pairs_and_averages_the_others() -> 
 def test_scale_counts_twice_in_the_body_error() -> None:
     here, there = np.zeros((2, 85)), np.zeros((2, 85))
     there[:, 0] = 1.0
-    assert sspe(here, there) == 2.0
+    assert sspe_rows(here, there).tolist() == [2.0, 2.0]
     there[:, -1] = 3.0
-    assert sspe(here, there) == 5.0
+    assert sspe_rows(here, there).tolist() == [5.0, 5.0]
     with pytest.raises(DataError, match=r"expected \(frames, 85\) twice"):
-        sspe(here[:, :80], there[:, :80])
+        sspe_rows(here[:, :80], there[:, :80])

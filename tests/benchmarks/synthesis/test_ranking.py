@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from degrading import DegradingModel, Kind
+from filled import GAINS, filled_tensors
 from scipy import stats
 
 from evenhand.benchmarks.synthesis import benchmark
 from evenhand.benchmarks.synthesis.catalogue import column_of
-from evenhand.benchmarks.synthesis.degrading import DegradingModel, Kind
 from evenhand.benchmarks.synthesis.demo import cast_of_videos, frame_of, write_videos
 from evenhand.benchmarks.synthesis.drawn import save
 from evenhand.benchmarks.synthesis.imitation import Unfinished, run_model
@@ -126,15 +127,15 @@ def stand_ins(folder: Path) -> dict[str, Any]:
     """Readers of the networks whose weights no package carries: reproducible ones, by way of a checkpoint."""
     import torch
 
-    from evenhand.instruments.architectures import ARCHITECTURES, bare_network, build_network
-    from evenhand.instruments.checkpoints import filled_tensors, shapes_of
+    from evenhand.instruments.architectures import bare_network, build_network
+    from evenhand.instruments.checkpoints import shapes_of
     from evenhand.instruments.readers import inception_reader, person_reader
 
     ready = {}
     for name in ("osnet-ibn", "pcb", "inception-imagenet"):
         with torch.device("meta"):
             shapes = shapes_of(bare_network(name))
-        torch.save(filled_tensors(shapes, ARCHITECTURES[name].parts[0].gain), folder / f"{name}.pth")
+        torch.save(filled_tensors(shapes, GAINS.get(name, 1.0)), folder / f"{name}.pth")
         ready[name] = build_network(name, paths={name: folder / f"{name}.pth"})
     how: dict[str, Any] = {"image_size": SIZE, "cache": folder / "cache"}
     inception = inception_reader(ready=ready["inception-imagenet"], **how)

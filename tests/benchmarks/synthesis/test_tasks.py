@@ -11,9 +11,9 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from degrading import DegradingModel, degrade
 
 from evenhand.benchmarks.synthesis import benchmark
-from evenhand.benchmarks.synthesis.degrading import DegradingModel, degrade
 from evenhand.benchmarks.synthesis.drawn import read, save
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.pixel_rows import PixelPart, measure_pixels
@@ -387,7 +387,7 @@ def test_a_network_of_ones_own_is_an_onnx_file_with_a_note_beside_it(real: Path,
     options = {"metrics": "fid:mine,CS:mine", "networks": f"mine={tmp_path / 'mine.onnx'}", "pairing": "name"}
     with pytest.raises(DataError, match=r"fid:mine, CS:mine not available: .*mine\.toml"):
         results("synthesis/unpaired", real, real, **options)
-    (tmp_path / "mine.toml").write_text("size = [32, 32]\nchannels_last = true\n")
+    (tmp_path / "mine.toml").write_text("size = [32, 32]\nchannels_last = 1\nblue_first = 0\n")
     found = results("synthesis/unpaired", real, real, **options)
     assert found.get("fid:mine").value == pytest.approx(0.0, abs=1e-9)
     assert found.get("CS:mine").value == pytest.approx(1.0, abs=1e-5)

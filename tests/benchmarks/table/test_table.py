@@ -263,6 +263,18 @@ def test_runs_that_disagree_on_the_data_are_not_compared(tmp_path: Path, capsys:
         assert f"The data differ: {name!r} is not the same in {expected} of 300 rows" in shown
 
 
+def test_results_tell_the_labels_of_their_class_codes() -> None:
+    words = np.array(["no", "yes"])
+    table = columns(300)
+    table |= {"y": words[table["y"]], "p": words[table["p"]]}
+    first = eh.evaluate_table(table, **LABELS)
+    assert dict(first.results.class_labels()) == {"truth": ("no", "yes"), "answer": ("no", "yes")}
+    other = table["y"].copy()
+    other[7] = "no" if other[7] == "yes" else "yes"
+    with pytest.raises(eh.EvenhandError, match=f"8: {table['y'][7]} and {other[7]}"):
+        eh.compare(first, eh.evaluate_table(table | {"y": other}, **LABELS), draws=20)
+
+
 def test_rows_of_shared_units_that_one_run_lacks_are_counted() -> None:
     table = {name: np.array(values) for name, values in columns(300).items()} | {"key": np.arange(300)}
     fewer = {name: values[10:][::-1] for name, values in table.items()}  # also in another order

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import pytest
 
 from evenhand import api
-from evenhand.compat.uccs.outcomes import SystemOutcome, detection_outcome, identification_outcome
+from evenhand.compat.uccs.outcomes import SystemOutcome, outcome_of
 
 FACES = "FILE,FACE_ID,SUBJECT_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"
 FOUND = "FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT"
@@ -41,13 +41,13 @@ def data(write: Write, tmp_path: Path) -> Path:
 
 def detected(path: Path, data: Path, **options: Any) -> SystemOutcome:
     """A detection file evaluated by the task, in the words of the challenge."""
-    return detection_outcome(api.evaluate("uccs/detection", path, data=data, options=options, draws=0, rows="all"))
+    return outcome_of(api.evaluate("uccs/detection", path, data=data, options=options, draws=0, rows="all"))
 
 
 def identified(path: Path, data: Path, **options: Any) -> SystemOutcome:
     """A recognition file evaluated by the task, in the words of the challenge."""
     run = api.evaluate("uccs/identification", path, data=data, options=options, draws=0, rows="all")
-    return identification_outcome(run)
+    return outcome_of(run)
 
 
 @pytest.fixture(name="detected")

@@ -86,6 +86,23 @@ def test_a_pickled_dictionary_is_no_exclusion_list(tmp_path: Path) -> None:
         read_exclusion(tmp_path / "x.pickle")
 
 
+@pytest.mark.parametrize(("ids", "wrong"), [({1, "a"}, "'a'"), ({None, 1}, "'None'"), ([3, "FACE"], "'FACE'")])
+def test_an_entry_of_a_pickled_exclusion_list_that_is_no_number_is_named(
+    tmp_path: Path, ids: object, wrong: str
+) -> None:
+    (tmp_path / "x.pickle").write_bytes(pickle.dumps(ids))
+    with pytest.raises(DataError, match=rf"x\.pickle: {wrong} is no face id\. Every entry of a pickled list"):
+        read_exclusion(tmp_path / "x.pickle")
+
+
+def test_a_pickled_number_is_no_exclusion_list_and_a_set_is_sorted_by_number(tmp_path: Path) -> None:
+    (tmp_path / "x.pickle").write_bytes(pickle.dumps(np.array(5)))
+    with pytest.raises(DataError, match="holds a ndarray"):
+        read_exclusion(tmp_path / "x.pickle")
+    (tmp_path / "x.pickle").write_bytes(pickle.dumps({10, 9, 100}))
+    assert read_exclusion(tmp_path / "x.pickle").ids.tolist() == [9, 10, 100]
+
+
 def gallery_lines(*rows: tuple[str, int]) -> list[str]:
     header = ",".join(("FILE", "SUBJECT_ID", *LANDMARK_COLUMNS))
     return [header, *(f"{file},{subject}," + ",".join(map(str, range(10))) for file, subject in rows)]

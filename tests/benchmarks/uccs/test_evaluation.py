@@ -10,9 +10,10 @@ import pytest
 from evenhand import api
 from evenhand.benchmarks.uccs.data import Exclusion, WatchlistFaces, read_exclusion, read_faces
 from evenhand.benchmarks.uccs.detections import NameIndex, read_detections
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions
 from evenhand.benchmarks.uccs.record import record_detection, record_identification
 from evenhand.benchmarks.uccs.scores import read_scores
-from evenhand.compat.uccs.outcomes import as_plain, detection_outcome, intervals
+from evenhand.compat.uccs.outcomes import as_plain, intervals, outcome_of
 from evenhand.core.errors import OptionError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import Group
@@ -20,6 +21,7 @@ from evenhand.metrics.curves import Event
 
 FACES = "FILE,FACE_ID,SUBJECT_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"
 FOUND = "FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT"
+DETECTION = WatchlistDetectionOptions()
 SCORES = f"{FOUND},S_0007,S_0008,S_0009"
 
 
@@ -131,7 +133,7 @@ def test_the_denominators_are_lowered_by_the_length_of_the_list(
     assert detected(path, data).counts["faces_evaluated"] == faces_counted
     counts = identified(path, data).counts
     assert counts["known_faces_evaluated"] == known_counted
-    assert int(record_detection(faces, read_detections(path, faces))["faces"].sum()) == faces_counted
+    assert int(record_detection(faces, read_detections(path, faces), DETECTION)["faces"].sum()) == faces_counted
 
 
 def test_two_faces_with_the_same_excluded_id_lower_the_number_by_one() -> None:
@@ -140,7 +142,7 @@ def test_two_faces_with_the_same_excluded_id_lower_the_number_by_one() -> None:
     )
     from evenhand.benchmarks.uccs.detections import assemble
 
-    assert int(record_detection(faces, assemble([], faces))["faces"].sum()) == 1
+    assert int(record_detection(faces, assemble([], faces), DETECTION)["faces"].sum()) == 1
 
 
 def test_a_detection_on_an_excluded_face_counts_neither_way(data: Path, write, detected) -> None:
@@ -177,7 +179,7 @@ def test_the_documented_convention_counts_every_similarity_as_a_threshold(write,
 def test_a_true_name_that_ties_stands_behind_unless_told_otherwise(write, faces: WatchlistFaces) -> None:
     found = read_scores(write("s.txt", SCORES, "a,0.5,0,0,10,10,0.9,0.9,0.9"), faces)
     ranks = {
-        ties: record_identification(faces, found, ties=ties)["rank"].max()
+        ties: record_identification(faces, found, WatchlistIdentificationOptions(ties=ties))["rank"].max()
         for ties in ("pessimistic", "middle", "optimistic")
     }
     assert ranks == {"pessimistic": 3, "middle": 2, "optimistic": 1}
@@ -259,7 +261,7 @@ def test_rows_can_be_traced_and_grouped(write) -> None:
     path = write("t.csv", f"{FACES},LIGHTING", "a.jpg,1,7,0,0,10,10,sun", "b.jpg,2,8,0,0,10,10,shade")
     faces, _ = read_faces(path)
     found = read_detections(write("d.txt", FOUND, "a.jpg,0.9,0,0,10,10", "b.jpg,0.8,500,0,10,10"), faces)
-    rows = record_detection(faces, found)
+    rows = record_detection(faces, found, DETECTION)
     assert rows["item"].tolist() == ["a.jpg", "b.jpg", "a.jpg:face 1", "b.jpg:face 2", "b.jpg:detection 0"]
     shade = rows.select(Group.of(lighting="shade"))
     assert shade["kind"].tolist() == [Event.IMAGE, Event.MISSED, Event.FALSE_ALARM]
@@ -269,7 +271,7 @@ def test_systems_on_the_same_images_are_compared_in_pairs(write, data: Path) -> 
     good = write("g.txt", FOUND, "a.jpg,0.9,0,0,10,10", "b.jpg,0.8,0,0,9,9.99", "a.jpg,0,900,0,9,9")
     poor = write("p.txt", FOUND, "a.jpg,0.9,0,0,10,10", "a.jpg,0,900,0,9,9")
     outcomes = {
-        path.stem: detection_outcome(
+        path.stem: outcome_of(
             api.evaluate("uccs/detection", path, data=data, options={"targets": (1.0,)}, draws=200, rows="all")
         )
         for path in (good, poor)

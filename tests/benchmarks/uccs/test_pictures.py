@@ -166,8 +166,9 @@ def test_magface_asks_for_its_checkpoint(folder: Path, done: Path, capsys: pytes
 @pytest.mark.slow
 def test_magface_embeds_from_a_checkpoint_that_the_user_names(folder: Path, done: Path) -> None:
     import torch
+    from filled import filled_tensors
 
-    from evenhand.instruments.checkpoints import filled_tensors, shapes_of
+    from evenhand.instruments.checkpoints import shapes_of
     from evenhand.instruments.networks.iresnet import IResNet
 
     checkpoint = folder / "magface.pth"

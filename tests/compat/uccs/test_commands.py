@@ -10,13 +10,13 @@ import pytest
 
 from evenhand.benchmarks.uccs.demo import write_demo
 from evenhand.compat.uccs import command
-from evenhand.compat.uccs.command import resolved_tree, understand
-from evenhand.compat.uccs.config import UsageError, default_text, help_texts, leaves, load_files, resolve
+from evenhand.compat.uccs.command import understand
+from evenhand.compat.uccs.config import UsageError, default_text, help_texts, leaves, load_files, nested, resolve
 from evenhand.core.errors import OptionError
 
 
 def resolved(*arguments: str) -> dict:
-    return resolved_tree(understand("evaluation", arguments))
+    return nested(understand("evaluation", arguments).config.values)
 
 
 def test_every_default_has_a_line_of_help() -> None:
@@ -40,7 +40,7 @@ def test_placeholders_are_filled_after_options_and_in_options() -> None:
 def test_placeholders_may_name_dotted_keys(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("a: {b: x}\nc: '{a.b}/y'\nd: ['{c}', '{c}z']\n")
     tree = load_files([tmp_path / "c.yaml"])
-    assert resolve(tree, {}).tree() == {"a": {"b": "x"}, "c": "x/y", "d": ["x/y", "x/yz"]}
+    assert nested(resolve(tree, {}).values) == {"a": {"b": "x"}, "c": "x/y", "d": ["x/y", "x/yz"]}
 
 
 def test_a_given_file_replaces_the_defaults_and_further_ones_top_level_keys(tmp_path: Path) -> None:
@@ -274,6 +274,21 @@ def test_an_unknown_column_to_split_by_is_named(demo: Path, tmp_path: Path, caps
     files = ["-t", "detection", "--eval.detection.files", str(demo / "detections.txt")]
     assert evaluate(demo, tmp_path, *files, "--by", "colour") == 2
     assert "There is no attribute 'colour'" in capsys.readouterr().err
+
+
+def test_a_curve_without_points_is_left_out_and_said(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "none.txt").write_text("FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT\n")
+    more = ["-t", "detection", "--eval.detection.files", str(demo / "detections.txt"), str(tmp_path / "none.txt")]
+    more += ["--eval.detection.labels", "some", "none", "--eval.detection.froc", str(tmp_path / "froc.svg")]
+    assert evaluate(demo, tmp_path / "out", *more, "--draws", "0") == 0
+    said = capsys.readouterr().out
+    assert "note: the curve of none has no points and is not drawn." in said
+    assert said.count("has no points") == 1
+    drawn = (tmp_path / "froc.svg").read_text()
+    assert ">some</text>" in drawn
+    assert ">none</text>" not in drawn
 
 
 def test_an_empty_curve_is_said_and_not_drawn(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

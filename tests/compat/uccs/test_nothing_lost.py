@@ -13,7 +13,7 @@ from PIL import Image
 
 from evenhand.benchmarks.uccs.data import GALLERY_COLUMNS
 from evenhand.benchmarks.uccs.stores import StoreOrigin, save_npz
-from evenhand.compat.uccs import baselines, command, extraction
+from evenhand.compat.uccs import baselines, command
 from evenhand.instruments.detectors import FaceDetector
 from evenhand.instruments.embedders import FaceEmbedder
 from evenhand.instruments.faces import Face
@@ -38,7 +38,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with everything that the commands read: two pictures, two subjects, score files, stores, a list."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        extraction.DetectorSetting,
+        baselines.DetectorSetting,
         "build",
         lambda self: FaceDetector("fake", lambda pixels: (Face((1.0, 2.0, 20.0, 25.0), 0.9, MARKS),)),
     )
@@ -164,7 +164,7 @@ def test_no_pair_of_an_input_and_an_output_changes_the_input(
     [("out/c.pdf", "out/c.pdf"), ("out/c.pdf", "out/c.png"), ("out/c.pdf", "out/../out/c.svg")],
 )
 def test_two_outputs_may_not_be_one_file(place: Path, froc: str, oroc: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (place / "config.yaml").write_text((Path(extraction.__file__).parent / "baseline_config.yaml").read_text())
+    (place / "config.yaml").write_text((Path(baselines.__file__).parent / "baseline_config.yaml").read_text())
     line = [*lines("evaluation"), "--eval.detection.froc", froc, "--eval.recognition.oroc", oroc]
     assert command.main(line) == 2
     assert "is named twice" in capsys.readouterr().err
@@ -172,7 +172,7 @@ def test_two_outputs_may_not_be_one_file(place: Path, froc: str, oroc: str, caps
 
 
 def test_the_two_stores_may_not_share_a_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (place / "config.yaml").write_text((Path(extraction.__file__).parent / "baseline_config.yaml").read_text())
+    (place / "config.yaml").write_text((Path(baselines.__file__).parent / "baseline_config.yaml").read_text())
     line = [*lines("baseline_recognition"), "--recognition.result_dir", "new", "--scoring.gallery", "new/../new"]
     assert command.main(line) == 2
     assert "is named twice" in capsys.readouterr().err
@@ -180,7 +180,7 @@ def test_the_two_stores_may_not_share_a_folder(place: Path, capsys: pytest.Captu
 
 
 def test_what_a_killed_start_left_half_written_is_removed(place: Path) -> None:
-    (place / "config.yaml").write_text((Path(extraction.__file__).parent / "baseline_config.yaml").read_text())
+    (place / "config.yaml").write_text((Path(baselines.__file__).parent / "baseline_config.yaml").read_text())
     half = place / "results" / ".scores.0123abcd.partial.txt"
     half.write_text("half")
     assert command.main([*lines("scoring"), "--scoring.results", "results/scores.txt"]) == 0

@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 
 from evenhand.benchmarks.uccs.data import GALLERY_COLUMNS
-from evenhand.compat.uccs import command
+from evenhand.compat.uccs import baselines, command
+from evenhand.instruments.embedders import FaceEmbedder
 
 PICTURES = 30
 MARKS = ",".join(map(str, range(1, 11)))
@@ -22,7 +23,7 @@ SCRIPT = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from evenhand.compat.uccs import baselines, command, extraction
+from evenhand.compat.uccs import baselines, command
 from evenhand.instruments.detectors import FaceDetector
 from evenhand.instruments.embedders import FaceEmbedder
 from evenhand.instruments.faces import Face
@@ -44,7 +45,7 @@ def run(crops):
         seen(crop)
     return np.stack([crop.reshape(-1)[:8].astype(np.float32) for crop in crops])
 
-extraction.DetectorSetting.build = lambda self: FaceDetector("fake", find)
+baselines.DetectorSetting.build = lambda self: FaceDetector("fake", find)
 baselines.build_embedder = lambda *a, **k: FaceEmbedder("fake|0|none", 8, lambda pixels, face: pixels, run)
 sys.exit(command.main(sys.argv[2:]))
 """
@@ -110,9 +111,6 @@ def test_a_killed_baseline_goes_on_and_gives_the_same_bytes(data: Path, tmp_path
 def test_stores_of_another_network_or_list_are_refused(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evenhand.compat.uccs import baselines
-    from evenhand.instruments.embedders import FaceEmbedder
-
     def embedder(name: str, **_: object) -> FaceEmbedder:
         def run(crops):
             return np.ones((len(crops), 4), np.float32)
@@ -145,7 +143,9 @@ def test_stores_of_another_network_or_list_are_refused(
     assert scores.read_bytes() == good
 
 
-def test_nothing_to_embed_or_to_look_at_leaves_the_good_file(data: Path, tmp_path: Path) -> None:
+def test_nothing_to_embed_or_to_look_at_leaves_the_good_file(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     results = tmp_path / "results"
     results.mkdir()
     good = results / "UCCS-detection-baseline-validation.txt"
@@ -157,7 +157,36 @@ def test_nothing_to_embed_or_to_look_at_leaves_the_good_file(data: Path, tmp_pat
     assert files(results) == {good.name: b"good\n"}
     good.write_text("FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT\n")
     assert command.main(["baseline_recognition", *places, "--network", "sface"]) == 2
+    assert f"{good.name} has no detection, so there is no face to embed." in capsys.readouterr().err
     assert list(files(results)) == [good.name]
+
+
+def test_a_gallery_without_pictures_is_said(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(crops):
+        return np.ones((len(crops), 4), np.float32)
+
+    embedder = FaceEmbedder("fake|1|none", 4, lambda pixels, face: pixels, run)
+    monkeypatch.setattr(baselines, "build_embedder", lambda *_, **__: embedder)
+    (tmp_path / "found.txt").write_text(f"{FOUND}\n00.png,0.9,1,2,20,25,{MARKS}\n")
+    (data / "gallery.csv").write_text(",".join(GALLERY_COLUMNS) + "\n")
+    places = ["--data_directory", str(data), "--result_directory", str(tmp_path / "results"), "--network", "dlib"]
+    found = ["--recognition.detection_file", str(tmp_path / "found.txt")]
+    assert command.main(["baseline_recognition", *places, *found]) == 2
+    assert "gallery.csv names no picture, so there is no face to embed." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "left"),
+    [(50, "50 s"), (1800, "30 min"), (3570, "1 h"), (5000, "1 h 23 min"), (7300, "2 h 2 min"), (90_000, "25 h")],
+)
+def test_the_remaining_time_is_told_in_hours_and_minutes(seconds: float, left: str) -> None:
+    now, said = [0.0], []
+    progress = baselines.RateOfProgress(said.append, "pictures", clock=lambda: now[0])
+    now[0] = seconds
+    progress(1, 2)
+    assert said[0].endswith(f", {left} left")
 
 
 def test_a_face_whose_landmarks_coincide_is_skipped_and_counted(
@@ -179,7 +208,7 @@ def test_a_face_whose_landmarks_coincide_is_skipped_and_counted(
 def test_pictures_are_looked_at_as_they_are_stored_unless_asked_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...], width: int
 ) -> None:
-    from evenhand.compat.uccs import extraction
+    from evenhand.compat.uccs import baselines
     from evenhand.instruments.detectors import FaceDetector
 
     shapes = []
@@ -188,7 +217,7 @@ def test_pictures_are_looked_at_as_they_are_stored_unless_asked_otherwise(
         shapes.append(pixels.shape)
         return ()
 
-    monkeypatch.setattr(extraction.DetectorSetting, "build", lambda self: FaceDetector("fake", find))
+    monkeypatch.setattr(baselines.DetectorSetting, "build", lambda self: FaceDetector("fake", find))
     (tmp_path / "data" / "validation_images").mkdir(parents=True)
     picture = Image.fromarray(np.zeros((30, 40, 3), np.uint8))
     exif = picture.getexif()

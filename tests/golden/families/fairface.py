@@ -20,9 +20,9 @@ from harness import Case, Checks, read_expected
 import evenhand
 from evenhand.benchmarks.fairface import benchmark
 from evenhand.benchmarks.fairface.data import read_labels
-from evenhand.benchmarks.fairface.deepface import read_deepface
+from evenhand.benchmarks.fairface.image_answers import AnswerReader, FileSummary
 from evenhand.benchmarks.fairface.normalise import FaceAnswer, Mode, Normaliser
-from evenhand.benchmarks.fairface.sections import answered_share
+from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.sections import confusion as confusion_section
 from evenhand.benchmarks.fairface.taxonomy import (
     AGE_BINS,
@@ -38,11 +38,12 @@ from evenhand.core.options import parse
 from evenhand.core.page import Table
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Estimate, Results
-from evenhand.stats import paired
+from evenhand.stats.contrasts import bonett_price, mcnemar, paired_table
 
 DOCUMENTATION = re.compile(r"note|comment|reference|.*_DO_NOT_USE")
 TASKS = ("gender", "race", "age")
 READ = Normaliser()
+DEEPFACE = AnswerReader(FaceOptions(), FileSummary())
 
 
 def cases(folder: Path) -> Iterator[Case]:
@@ -86,7 +87,8 @@ def _answers(checks: Checks, path: Path) -> None:
         row = json.loads(line)
         name = f"{row['id']} {str(row['raw'])[:60]!r}"
         if "family" in row:
-            answer = read_deepface(row["raw"], READ)[0] if row["family"] == "deepface" else READ.answer(row["raw"])
+            is_deepface = row["family"] == "deepface"
+            answer = DEEPFACE.deepface(row["raw"]).answer if is_deepface else READ.answer(row["raw"])
             checks.equal(name, _only_asked(_plain_answer(answer), row["expected"]), row["expected"])
             continue
         attribute = path.stem.removeprefix("normalise_")
@@ -247,7 +249,7 @@ def _labels(checks: Checks, where: str, numbers: _Numbers, metric: str, expected
         elif key == "n_unknown":
             checks.equal(name, numbers.get(metric, "unknown_rate").events, value)
         elif key == "coverage":
-            checks.close(name, answered_share(numbers.results, metric), value)
+            checks.close(name, 1.0 - numbers.results.get(metric, "unknown_rate").number, value)
         elif key == "confusion":
             checks.equal(name, _only_asked(numbers.grid(metric), value), value)
         elif key == "per_class":
@@ -372,15 +374,15 @@ def _paired(checks: Checks, where: str, first: _Answers, second: _Answers, expec
     for task, wanted in expected.items():
         runs = [answers.evaluated(task, 1, 0, False) for answers in (first, second)]
         metric = benchmark.find(f"fairface/{task}").metrics(parse(benchmark.find(f"fairface/{task}").options, {}))[0]
-        table = paired.paired_table(*(metric.row_scores(run.records()) for run in runs))
-        interval = paired.bonett_price(table.only_a, table.only_b, table.rows)
+        table = paired_table(*(metric.row_scores(run.records()) for run in runs))
+        interval = bonett_price(table.only_a, table.only_b, table.rows)
         found = {
             "both_right": table.both,
             "only_a": table.only_a,
             "only_b": table.only_b,
             "both_wrong": table.neither,
             "difference_a_minus_b": table.difference,
-            "mcnemar_exact_p": float(paired.mcnemar(table.only_a, table.only_b)),
+            "mcnemar_exact_p": float(mcnemar(table.only_a, table.only_b)),
             "bonett_price_ci95": [float(interval.low), float(interval.high)],
         }
         for key, value in wanted.items():

@@ -21,25 +21,25 @@ from reference_statistics import (
     ratio_to_overall,
     redrawn_means,
     redrawn_medians,
+    rejected,
 )
 from scipy import stats
 
 from evenhand.core.measure import measure
-from evenhand.core.metric import Direction, Undefined
+from evenhand.core.metric import Direction
 from evenhand.core.records import Attribute, Records
 from evenhand.core.streams import stream
 from evenhand.metrics.means import Mean, Rate
 from evenhand.stats import (
     contrasts,
-    differentials,
     intervals,
     multiplicity,
-    paired,
     published,
     ranks,
     resample,
     standardised,
     summaries,
+    verification,
 )
 
 DOCUMENTATION = ("reference", "note", "comment", "quirk", "abs_tolerance")
@@ -190,7 +190,7 @@ def _multiplicity(checks: Checks, expected: Mapping[str, Any]) -> None:
                     checks.close(f"{name}.adjusted", got, value, rel=1e-6)
                 elif key.startswith("reject_at_"):
                     level = float(key.removeprefix("reject_at_"))
-                    checks.equal(f"{name}.{key}", multiplicity.rejected(got, level).tolist(), value)
+                    checks.equal(f"{name}.{key}", rejected(got, level).tolist(), value)
                 else:
                     checks.true(f"{name}.{key}", False, "the harness does not know this key")
 
@@ -222,8 +222,8 @@ def _pair_tests(checks: Checks, expected: Mapping[str, Any], scores: Mapping[str
         def found(
             correction: multiplicity.Correction, tested: Any = tested, p_values: Any = p_values
         ) -> list[list[str]]:
-            rejected = multiplicity.rejected(correction(p_values))
-            return [[p.first, p.second] for p, yes in zip(tested, rejected, strict=True) if yes]
+            reached = rejected(correction(p_values))
+            return [[p.first, p.second] for p, yes in zip(tested, reached, strict=True) if yes]
 
         def pairs(
             entries: Any, name: str, tested: Any = tested, names: Any = names, sums: Any = sums, groups: Any = groups
@@ -259,7 +259,7 @@ def _pair_tests(checks: Checks, expected: Mapping[str, Any], scores: Mapping[str
                         "cliffs_delta_first_minus_second": _near(checks, float(delta)),
                         "brunner_munzel_p": _probability(checks, _brunner_munzel(first, second)),
                         "mean_difference": _near(checks, float(welch.value)),
-                        "welch_ci95": _near(checks, _limits(welch)),
+                        "welch_ci95": _near(checks, _limits(welch.limits())),
                     },
                 )
 
@@ -373,7 +373,7 @@ def _clustered(checks: Checks, expected: Mapping[str, Any], rows: Mapping[str, n
             i, j = (names.index(label) for label in entry["pair"])
 
             def tested(s: ranks.RankSums, i: int = i, j: int = j) -> float:
-                return float(ranks.mann_whitney(s.u[i, j], s.counts[i], s.counts[j], s.ties[i, j]).p_value)
+                return float(ranks.mann_whitney(s.u[i, j], s.counts[i], s.counts[j], s.ties[i, j]))
 
             delta = ranks.cliffs_delta(averaged.u[i, j], averaged.counts[i], averaged.counts[j])
             _each(
@@ -405,8 +405,8 @@ def _drawn(checks: Checks, got: list[float] | None) -> Callable[[Any, str], None
 def _paired_models(checks: Checks, expected: Mapping[str, Any], rows: Mapping[str, np.ndarray]) -> None:
     models = [name for name in rows if name not in ("unit", "subject", "group")]
     first, second = (np.nan_to_num(_numbers(rows[name])) for name in models)
-    table = paired.paired_table(first, second)
-    between = paired.bonett_price(table.only_a, table.only_b, table.rows)
+    table = contrasts.paired_table(first, second)
+    between = contrasts.bonett_price(table.only_a, table.only_b, table.rows)
     _, subject = np.unique(rows["subject"], return_inverse=True)
     sums, counts = np.bincount(subject, first - second), np.bincount(subject)
     means = intervals.cluster_means(sums, counts, np.zeros(len(sums), dtype=np.int64), 1)
@@ -417,7 +417,7 @@ def _paired_models(checks: Checks, expected: Mapping[str, Any], rows: Mapping[st
         {
             "table": _same(checks, table._asdict()),
             "difference": _near(checks, table.difference),
-            "mcnemar_exact_p": _probability(checks, float(paired.mcnemar(table.only_a, table.only_b))),
+            "mcnemar_exact_p": _probability(checks, float(contrasts.mcnemar(table.only_a, table.only_b))),
             "mcnemar_mid_p": _probability(checks, mcnemar_mid(table.only_a, table.only_b)),
             "bonett_price_ci95": _near(checks, _limits(between)),
             "n_subjects": _same(checks, int(means.clusters[0])),
@@ -465,8 +465,8 @@ def _summary(checks: Checks, where: str, entry: Mapping[str, Any]) -> None:
         found = summaries.summarise(values, total)
         ends = summaries.extremes(values, direction)
         known: dict[str, Any] = {key: _near(checks, value) for key, value in found.items()}
-        known["worst"] = _same(checks, None if isinstance(ends, Undefined) else chosen[ends.worst])
-        known["best"] = _same(checks, None if isinstance(ends, Undefined) else chosen[ends.best])
+        known["worst"] = _same(checks, None if ends is None else chosen[ends[0]])
+        known["best"] = _same(checks, None if ends is None else chosen[ends[1]])
         known["overall_all_units"] = _near(checks, total)
         known["difference_between_groups"] = _near(checks, found["max_gap"])
         known["ratio_between_groups"] = _near(checks, found["min_over_max_ratio"])
@@ -628,19 +628,21 @@ def _verification(checks: Checks, expected: Mapping[str, Any], rows: Mapping[str
             if label in names:
                 membership[unit, names.index(label)] = True
     checks.equal("genuine is the same subject", (a == b).tolist(), genuine.tolist())
-    threshold = differentials.shared_threshold(score[~genuine], expected["target_fmr"], score[genuine])
+    threshold = verification.shared_threshold(score[~genuine], expected["target_fmr"], score[genuine])
     counts = resample.pair_counts(a, b, score, [threshold], len(subjects))
-    seen = differentials.rates(counts, membership)
-    overall = differentials.rates(counts, np.ones((len(subjects), 1), dtype=bool))
-    matrix = differentials.fmr_matrix(counts, membership)
-    drawn = differentials.rate_draws(
+    seen = verification.rates(counts, membership)
+    overall = verification.rates(counts, np.ones((len(subjects), 1), dtype=bool))
+    matrix = verification.fmr_matrix(counts, membership)
+    drawn = verification.rate_draws(
         counts, membership, resample.unit_weights(len(subjects), DRAWS, stream("golden", "verification"))
     )
-    naive = differentials.naive_intervals(seen)
+    naive = [limits.naive for limits in verification.rate_intervals(seen, drawn)]
 
     def groups(entries: Any, name: str) -> None:
         for i, label in enumerate(entries):
-            bootstrap = {key: _limits(intervals.percentile(getattr(drawn, key)), i) for key in ("fmr", "fnmr")}
+            bootstrap = {
+                key: _limits(intervals.percentile(d), i) for key, d in zip(("fmr", "fnmr"), drawn, strict=True)
+            }
 
             def redrawn(value: Any, where: str, bootstrap: Any = bootstrap) -> None:
                 for key in value:
@@ -669,7 +671,7 @@ def _verification(checks: Checks, expected: Mapping[str, Any], rows: Mapping[str
         got = {f"{d}|{e}": matrix[i, j] for i, d in enumerate(names) for j, e in enumerate(names)}
         checks.close(name, {key: got.get(key, "no such pair of groups") for key in entries}, entries)
 
-    smooth = differentials.smoothed(seen)
+    smooth = verification.smoothed(seen)
     known: dict[str, Callable[[Any, str], None]] = {
         "target_fmr": _given,
         "threshold": _near(checks, threshold),
@@ -698,7 +700,7 @@ def _verification(checks: Checks, expected: Mapping[str, Any], rows: Mapping[str
             },
         ),
     }
-    half = differentials.differentials(seen.fmr, seen.fnmr)
+    half = verification.differentials(seen.fmr, seen.fnmr)
     known["gini_fmr"] = _near(checks, half.gini_fmr)
     known["gini_fnmr"] = _near(checks, half.gini_fnmr)
     known["max_over_geomean_fmr"] = _near(checks, half.max_over_geometric_mean_fmr)
@@ -710,6 +712,6 @@ def _verification(checks: Checks, expected: Mapping[str, Any], rows: Mapping[str
             ("inequity_rate_alpha_", "inequity_rate"),
         ):
             if key.startswith(prefix):
-                weighted = differentials.differentials(seen.fmr, seen.fnmr, alpha=float(key.removeprefix(prefix)))
+                weighted = verification.differentials(seen.fmr, seen.fnmr, alpha=float(key.removeprefix(prefix)))
                 known[key] = _near(checks, getattr(weighted, field))
     _each(checks, "", expected, known)

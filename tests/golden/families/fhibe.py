@@ -20,10 +20,11 @@ from PIL import Image
 from evenhand.benchmarks.fhibe import attributes, codec, data, disparity, grouping, scores, table, verification
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.compat.fhibe import BaseModelWrapper, evaluate_task
-from evenhand.compat.fhibe.evaluate import files, intersections
+from evenhand.compat.fhibe.evaluate import files
 from evenhand.compat.fhibe.evaluate.arguments import check_arguments, dataset_folder
 from evenhand.compat.fhibe.evaluate.evaluate import options_for
 from evenhand.compat.fhibe.reporting import utils
+from evenhand.core.engine import Serial
 from evenhand.geometry import boxes, keypoints, masks
 from evenhand.run import evaluate
 
@@ -135,7 +136,7 @@ def _task_handlers(run: _Run, checks: Checks) -> Handlers:
 
     def areas(value: Any) -> None:
         truth = run.dataset.truth
-        checks.equal("gt_areas", scores.mask_areas(truth.people, truth.segments, truth.sizes), value)
+        checks.equal("gt_areas", scores.mask_areas(truth.segments, truth.sizes, Serial()), value)
 
     def rle(value: Any) -> None:
         truth = run.dataset.truth
@@ -500,9 +501,8 @@ def _kernels(folder: Path, expected: Any, checks: Checks) -> None:
         return [[function(first, second) for second in found] for first in found]
 
     def mask_iou(value: Any) -> None:
-        checks.close("mask_iou", mask_table(masks.mask_overlap), value)
         runs = [masks.encode(mask) for mask in given["masks"].astype(bool)]
-        checks.close("mask_iou on run lengths", masks.overlap_matrix(runs, runs), value)
+        checks.close("mask_iou", masks.overlap_matrix(runs, runs), value)
 
     def verified(value: Any) -> None:
         for entry in value:
@@ -520,7 +520,7 @@ def _kernels(folder: Path, expected: Any, checks: Checks) -> None:
 
     handlers = {
         "box_iou": lambda value: checks.close(
-            "box_iou", boxes.overlap_matrix(given["boxes_pred"], given["boxes_gt"]), value
+            "box_iou", boxes.overlap(given["boxes_pred"][:, np.newaxis], given["boxes_gt"]), value
         ),
         "pck": pck,
         "oks": lambda value: checks.close("oks", oks_table(), value),
@@ -635,15 +635,13 @@ def _part_disparity(folder: Path, expected: Any, checks: Checks) -> None:
         for metric, content in value.items():
             checks.equal(
                 f"summary {metric}",
-                files.PartTable(found.parts, found.probability, found.visible, found.visible).summaries(
-                    config["thresholds"][metric]
-                ),
+                files.part_summaries(found.parts, found.probability, config["thresholds"][metric]),
                 content,
             )
 
     def means(value: Any) -> None:
         for metric, content in value.items():
-            got = intersections.nested_parts(scored[metric], config["attributes"])
+            got = files.nested_parts(scored[metric], config["attributes"])
             checks.equal(f"{metric}: combinations", list(got), list(content))
             for by, groups in content.items():
                 checks.equal(f"{metric} {by}: groups in order", list(got.get(by, {})), list(groups))
@@ -679,8 +677,8 @@ def _pairs(folder: Path, expected: Sequence[Any], checks: Checks) -> None:
                 continue
             found = tests[statistic](groups)
             where = f"{number} {statistic}"
-            rows = [pair.row[1:] for pair in found.pairs]
-            significant = [pair.row[1:] for pair in found.significant]
+            rows = [pair.row[1:] for pair in found]
+            significant = [pair.row[1:] for pair in found if pair.significant]
             handlers: Handlers = {
                 "all_pairs": lambda value, rows=rows, where=where: checks.close(where, rows, value, **STATISTICS),
                 "significant": lambda value, rows=significant, where=where: checks.close(
@@ -712,18 +710,21 @@ class _Run:
             "results_rootdir": Path(self._temporary.name) / "results",
         }
         self.more = {name: config[name] for name in ("custom_keypoints",) if config.get(name) is not None}
-        asked = check_arguments(
-            **self.arguments,
-            model=None,
-            attributes_=config["attributes"],
-            downsampled=True,
-            reuse_model_outputs=True,
-            task_kwargs=self.more,
-        )
-        self.asked, task = asked, task_named(config["task"])
-        self.results = asked.results
-        self.results.mkdir(parents=True)
-        self.dataset: Any = task.load(self.root, options_for(task, asked))
+        try:
+            self.asked = check_arguments(
+                **self.arguments,
+                model=None,
+                attributes=config["attributes"],
+                downsampled=True,
+                reuse_model_outputs=True,
+                task_kwargs=self.more,
+            )
+            self.results, task = self.asked.results, task_named(config["task"])
+            self.results.mkdir(parents=True)
+            self.dataset: Any = task.load(self.root, options_for(task, self.asked))
+        except Exception:
+            self._temporary.cleanup()
+            raise
 
     def __enter__(self) -> _Run:
         return self

@@ -30,13 +30,13 @@ from evenhand.benchmarks.ijb.clusters import checked_clusters
 from evenhand.benchmarks.ijb.convert import to_lists, to_official
 from evenhand.benchmarks.ijb.covariates import ALL_COLUMNS, OCCLUSIONS
 from evenhand.benchmarks.ijb.detection import read_annotated
-from evenhand.benchmarks.ijb.detection_metric import counts_of, tpr_name
-from evenhand.benchmarks.ijb.differentials import differential
 from evenhand.benchmarks.ijb.files import read_pairs, read_table, scores_of
+from evenhand.benchmarks.ijb.metrics import DetectionRates, tpr_name
+from evenhand.benchmarks.ijb.sections import differential
 from evenhand.benchmarks.ijb.templates import TemplateSet, faces_of, join_faces, read_faces
 from evenhand.core.records import EVERYONE, Group, Records
 from evenhand.metrics.clustering import BCubed, bcubed
-from evenhand.metrics.operating_points import Convention, SortedScores, allowed_accepts, full_curve, rates_at
+from evenhand.metrics.operating_points import Convention, CurveStretch, SortedScores, allowed_accepts, rates_at
 from evenhand.metrics.search import Cmc, OpenSetSearch, rank_name, tpir_name
 from evenhand.metrics.search_rates import ANY_RANK, GallerySearch, Searches
 from evenhand.metrics.verification import fmr_name, fnmr_name, tar_name
@@ -175,7 +175,7 @@ def _labelled(checks: Checks, here: Path, expected: Mapping[str, Any]) -> None:
 def _complete_roc(
     checks: Checks, where: str, block: Mapping[str, Any], genuine: SortedScores, impostor: SortedScores
 ) -> None:
-    false, true, threshold = full_curve(genuine, impostor)
+    false, true, threshold = CurveStretch.of(genuine, impostor, 0, impostor.length)[:3]
     known = {"fmr": false / impostor.total, "tar": true / genuine.total, "threshold": threshold}
     for key, value in block.items():
         if key not in known:
@@ -355,18 +355,18 @@ def _gallery(checks: Checks, name: str, block: Mapping[str, Any], run: Callable[
         scores = np.concatenate([rows["mate"][mated], rows["top"][~mated]])
         thresholds = np.unique(scores[scores > -np.inf])[::-1]
         state = Searches.measured(rows, None, 1, "pessimistic")
-        search = GallerySearch(state, (*state.galleries, 0)[0])
+        search = GallerySearch.of(state, (*state.galleries, 0)[0])
+        below, once = np.nextafter(-thresholds, np.inf), np.ones((len(thresholds), 1))
         for key, value in wanted.items():
             where = f"{name}.iet.{key}"
-            read = search.beyond([np.array([score]) for score in thresholds], limits.get(key, 1))
             if mated.all() or not mated.any():  # undefined: no curve, however that is written
                 checks.true(where, value is None or value == [], f"expected {value}")
             elif key in limits:
-                checks.close(where, [1.0 - float(rates.tpir[limits[key]][0]) for rates in read], value)
+                checks.close(where, 1.0 - search.mates.above(once, below, limits[key]) / mated.sum(), value)
             elif key == "threshold":
                 checks.close(where, thresholds, value, abs=tolerance)
             elif key == "fpir":
-                checks.close(where, [float(rates.fpir[0]) for rates in read], value)
+                checks.close(where, search.strangers.above(once, below) / (~mated).sum(), value)
             else:
                 checks.true(where, False, "a key that the harness does not know")
 
@@ -553,7 +553,8 @@ def _detection(checks: Checks, name: str, block: Mapping[str, Any], detections: 
             checks.close(f"{name}@{text}", get("detection", tpr_name(float(text))).value, value)
 
     def curve(wanted: Any) -> None:
-        found = counts_of(run.records())
+        metric = DetectionRates("detection")
+        found = metric.counts(metric.measure(run.records()))[0]
         known = {"threshold": found.threshold, "tp": found.true, "fp": found.false}
         for key, value in wanted.items():
             if key in known:

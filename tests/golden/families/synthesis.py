@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import torch
 from families import synthesis_family
+from filled import fill_network
 from harness import Case, Checks, read_expected
 
-from evenhand.instruments.architectures import fill_network
+from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.instruments.comparers import PictureComparer, lpips_comparer, psnr_comparer, ssim_comparer, unit_batch
 from evenhand.instruments.detectors import mtcnn_detector
 from evenhand.instruments.faces import crop, standardised
@@ -184,13 +185,15 @@ def lpips_trained(checks: Checks, bench: Bench, expected: dict[str, Any]) -> Non
     for size, told in expected.items():
         name = f"lpips_trained_alexnet.{size}"
         ids = list(told["per_pair"])
-        values = bench.lpips(int(size)).compare(*bench.sides(ids))
+        comparer = bench.lpips(int(size))
+        values = comparer.compare(*bench.sides(ids))
         checks.close(name, dict(zip(ids, values, strict=True)), told["per_pair"], abs=1e-5)
         for key, value in told.items():
             batch = re.fullmatch(r"mean_of_batches_of_(\d+)", key)
             if batch:
-                got = synthesis_family.mean_of_batch_means(values, int(batch[1]))
-                checks.close(f"{name}.{key}", got, value, abs=1e-5)
+                options = SynthesisOptions(image_size=int(size), batch=int(batch[1]))
+                got = synthesis_family.paired_values(bench.folder, ids, ["lps"], options, {"lps": comparer})
+                checks.close(f"{name}.{key}", got["lps"], value, abs=1e-5)
             else:
                 checks.true(f"{name}.{key}", key == "per_pair", "no check knows this key")
 

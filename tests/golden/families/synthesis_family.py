@@ -20,22 +20,17 @@ from evenhand.benchmarks.synthesis.features import FeatureTable
 from evenhand.benchmarks.synthesis.imitation import run_model
 from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
 from evenhand.benchmarks.synthesis.models import MotionImitationModel, NovelViewModel
-from evenhand.benchmarks.synthesis.numbers import (
-    batch_means,
-    cosine_rows,
-    mean_cosine,
-    mean_of_batch_means,
-    paired_face,
-    published_frechet,
-    sspe,
-)
+from evenhand.benchmarks.synthesis.numbers import cosine_rows
+from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import FramePair, pair_lists
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Flavour, Protocol, Rules
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
-from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, results_text
 from evenhand.benchmarks.synthesis.record import Asked
-from evenhand.benchmarks.synthesis.runners import run_paired, run_unpaired
+from evenhand.compat.his_evaluators.evaluators.base import CROSS, SELF, results_text, run_paired, run_unpaired
+from evenhand.core.measure import measure
+from evenhand.core.records import Records
 from evenhand.metrics.distances import frechet_distance, inception_score
+from evenhand.metrics.means import Mean
 
 DOCUMENTATION = ("note", "comment", "reference")
 
@@ -55,6 +50,30 @@ def close_where_told(
             checks.close(f"{name}.{key}", value, told[key], **tolerance)
 
 
+def evaluated(
+    metric: str, made: Mapping[str, np.ndarray], real: Mapping[str, np.ndarray], batch: int, *, paired: bool = True
+) -> float:
+    """What an evaluator gives for a metric of features that were computed before."""
+    ids = tuple(str(number) for number in range(len(next(iter(made.values())))))
+    pairs = [FramePair(name, name, name, Path(name), Path(name)) for name in ids]
+    sides = (
+        FrameSource("synthesised", FeatureTable(Path(), ids, made), has_pictures=False),
+        FrameSource("real", FeatureTable(Path(), ids, real), has_pictures=False),
+    )
+    run = run_paired if paired else run_unpaired
+    asked = Asked((), SynthesisOptions(batch=batch))
+    return run(pairs, [metric], FrameInstruments(*sides), asked).values[metric]
+
+
+def evaluated_by_batch(
+    metric: str, made: Mapping[str, np.ndarray], real: Mapping[str, np.ndarray], batch: int
+) -> list[float]:
+    """What the paired evaluator gives for each batch alone."""
+    starts = range(0, len(next(iter(made.values()))), batch)
+    cut = [[{name: rows[at : at + batch] for name, rows in side.items()} for side in (made, real)] for at in starts]
+    return [evaluated(metric, *sides, batch) for sides in cut]
+
+
 def cosine(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
     arrays = np.load(folder / "features.npz")
     for case in expected:
@@ -62,18 +81,23 @@ def cosine(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None
         keys = ("name", "all_rows_one_call", "without_normalising", "per_row", "batch", "mean_of_batch_means")
         known(checks, name, case, *keys, "batch_means")
         pred, ref = arrays[f"cos_{case['name']}_pred"], arrays[f"cos_{case['name']}_ref"]
-        rows = cosine_rows(pred, ref)
-        found: dict[str, Any] = {"all_rows_one_call": mean_cosine(pred, ref), "per_row": rows}
+        sides = {"osnet": pred}, {"osnet": ref}
+        found: dict[str, Any] = {
+            "all_rows_one_call": evaluated("OS-CS-reid", *sides, len(pred)),
+            "per_row": cosine_rows(pred, ref),
+        }
         if "batch" in case:
-            found["batch_means"] = batch_means(rows, case["batch"])
-            found["mean_of_batch_means"] = mean_of_batch_means(rows, case["batch"])
+            found["batch_means"] = evaluated_by_batch("OS-CS-reid", *sides, case["batch"])
+            found["mean_of_batch_means"] = evaluated("OS-CS-reid", *sides, case["batch"])
         close_where_told(checks, name, found, case, abs=1e-6)
-        plain = {"without_normalising": mean_cosine(pred, ref, normalise=False)}
+        products = Records({"product": cosine_rows(pred, ref, normalise=False)}, {})
+        plain = {"without_normalising": measure(products, [Mean("products", "product")])[0].value}
         close_where_told(checks, name, plain, case, rel=1e-6, abs=1e-6)
 
 
 def cosine_empty(checks: Checks, folder: Path, expected: float) -> None:
-    checks.close("cosine_empty", mean_cosine(np.zeros((0, 4)), np.zeros((0, 4))), expected)
+    nothing = {"osnet": np.zeros((0, 4))}
+    checks.close("cosine_empty", evaluated("OS-CS-reid", nothing, nothing, 1), expected)
 
 
 def face_aggregation(checks: Checks, folder: Path, expected: dict[str, Any]) -> None:
@@ -81,16 +105,15 @@ def face_aggregation(checks: Checks, folder: Path, expected: dict[str, Any]) -> 
     pred, ref, found = (arrays[f"face_{part}"] for part in ("pred", "ref", "ref_detected"))
     keys = ("batch", "paired_face_CS", "paired_batch_values", "unpaired_face_CS", "unpaired_face_FD")
     known(checks, "face_aggregation", expected, *keys)
-    rows = cosine_rows(pred, ref)
-    value, batches = paired_face(rows, found, expected["batch"])
+    sides, batch = ({"face": pred}, {"face": ref, "face_found": found}), expected["batch"]
     means = {
-        "paired_face_CS": value,
-        "paired_batch_values": batches,
-        "unpaired_face_CS": mean_of_batch_means(rows, expected["batch"]),
+        "paired_face_CS": evaluated("face-CS", *sides, batch),
+        "paired_batch_values": evaluated_by_batch("face-CS", *sides, batch),
+        "unpaired_face_CS": evaluated("face-CS", *sides, batch, paired=False),
     }
     close_where_told(checks, "face_aggregation", means, expected, abs=1e-6)
     if "unpaired_face_FD" in expected:
-        distance = published_frechet(pred[found], ref[found])
+        distance = evaluated("face-FD", *sides, batch, paired=False)
         checks.close("face_aggregation.unpaired_face_FD", distance, expected["unpaired_face_FD"], rel=1e-5)
 
 
@@ -109,7 +132,7 @@ def frechet(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> Non
         close_where_told(checks, name, {"closed_form": value}, case, rel=1e-9, abs=1e-9)
         checks.equal(f"{name}.symmetric", frechet_distance(ref, pred), value)
         if case.get("published") is not None:
-            checks.close(f"{name}.published", published_frechet(pred, ref), case["published"], rel=2e-5, abs=1e-3)
+            checks.close(f"{name}.published", value, case["published"], rel=2e-5, abs=1e-3)
 
 
 def _part(told: Mapping[str, Any], of: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,7 +140,8 @@ def _part(told: Mapping[str, Any], of: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def frechet_empty(checks: Checks, folder: Path, expected: float) -> None:
-    checks.close("frechet_empty", published_frechet(np.zeros((0, 4)), np.zeros((0, 4))), expected)
+    nothing = {"inception": np.zeros((0, 4))}
+    checks.close("frechet_empty", evaluated("fid", nothing, nothing, 1, paired=False), expected)
 
 
 def inception(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
@@ -140,7 +164,8 @@ def inception(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> N
 
 def body_error(checks: Checks, folder: Path, expected: float) -> None:
     arrays = np.load(folder / "features.npz")
-    checks.close("sspe", sspe(arrays["sspe_pred"], arrays["sspe_ref"]), expected, rel=1e-5)
+    made, real = {"body": arrays["sspe_pred"]}, {"body": arrays["sspe_ref"]}
+    checks.close("sspe", evaluated("SSPE", made, real, len(made["body"])), expected, rel=1e-5)
 
 
 def report_text(checks: Checks, folder: Path, expected: dict[str, Any]) -> None:
@@ -308,7 +333,7 @@ def filled_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mappi
     known_keys = ("image_size", "batch_size", "ids", "paired", "unpaired", "per_pair_cosine_raw")
     paths = {pair["id"]: pair for pair in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))}
     size, batch = runs["image_size"], runs["batch_size"]
-    networks = NetworkBuilder(image_size=size, given=given)
+    networks = NetworkBuilder(SynthesisOptions(image_size=size), given=given)
     side = FrameSource("synthesised", FeatureTable(folder)), FrameSource("real", FeatureTable(folder))
     looks = FrameInstruments(*side, networks)
 
@@ -316,7 +341,7 @@ def filled_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mappi
         return tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in ids)
 
     def compare(name: str, ids: list[str], wanted: dict[str, float], asked: list[str], *, paired: bool) -> None:
-        how = Asked((), image_size=size, batch=batch)
+        how = Asked((), SynthesisOptions(image_size=size, batch=batch))
         run = run_paired if paired else run_unpaired
         got = run(pairs_of(ids), asked, looks, how).values
         checks.equal(f"{name}.names", list(got), list(wanted))
@@ -357,9 +382,9 @@ def trained_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mapp
         "per_pair_cosine_raw",
     )
     side = FrameSource("synthesised", FeatureTable(folder)), FrameSource("real", FeatureTable(folder))
-    looks = FrameInstruments(*side, NetworkBuilder(image_size=runs["image_size"], given=given))
+    looks = FrameInstruments(*side, NetworkBuilder(SynthesisOptions(image_size=runs["image_size"]), given=given))
     pairs = tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in runs["ids"])
-    how = Asked((), image_size=runs["image_size"], batch=runs["batch_size"])
+    how = Asked((), SynthesisOptions(image_size=runs["image_size"], batch=runs["batch_size"]))
     for name, run in (("paired", run_paired), ("unpaired", run_unpaired)):
         got = run(pairs, list(runs[name]), looks, how).values
         checks.equal(f"face_trained_weights.{name}.names", list(got), list(runs[name]))
@@ -377,14 +402,22 @@ def trained_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mapp
         checks.close(f"face_trained_weights.{pair.id}", row, runs["per_pair_cosine_raw"][pair.id], abs=1e-4)
 
 
-def pixel_aggregates(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
-    """Means over batches of ssim and psnr, in list order."""
+def paired_values(
+    folder: Path, ids: list[str], metrics: list[str], options: SynthesisOptions, given: Mapping[str, Any] | None = None
+) -> dict[str, float]:
+    """What the paired evaluator gives for pairs of a case."""
     paths = {pair["id"]: pair for pair in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))}
     side = FrameSource("synthesised", FeatureTable(folder)), FrameSource("real", FeatureTable(folder))
+    looks = FrameInstruments(*side, NetworkBuilder(options, given=given or {}))
+    pairs = [FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in ids]
+    return run_paired(pairs, metrics, looks, Asked((), options)).values
+
+
+def pixel_aggregates(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
+    """Means over batches of ssim and psnr, in list order."""
     for number, case in enumerate(expected):
         known(checks, f"aggregates[{number}]", case, "ids", "batch", "size", "expected")
-        pairs = tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in case["ids"])
-        how = Asked((), image_size=case["size"], batch=case["batch"])
-        got = run_paired(pairs, list(case["expected"]), FrameInstruments(*side), how).values
+        options = SynthesisOptions(image_size=case["size"], batch=case["batch"])
+        got = paired_values(folder, case["ids"], list(case["expected"]), options)
         for metric, value in case["expected"].items():
             checks.close(f"aggregates[{number}].{metric}", got.get(metric), value, abs=1e-6)

@@ -14,27 +14,12 @@ from evenhand.benchmarks.fairface.data import Faces, balance, load
 from evenhand.benchmarks.fairface.image_answers import ImageAnswer
 from evenhand.benchmarks.fairface.normalise import Reason
 from evenhand.benchmarks.fairface.options import FaceOptions
+from evenhand.benchmarks.fairface.sections import TEXTS
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, ATTRIBUTES, FINE_RACES, GENDERS
 from evenhand.core.errors import InputError
 from evenhand.core.task import CheckReport, Dataset, Finding
 
 MOST_SHOWN: Final = 50
-
-PUBLISHED: Final[Mapping[str, Mapping[str, int]]] = {
-    "gender": {"Male": 5792, "Female": 5162},
-    "race": {
-        "White": 2085,
-        "Latino_Hispanic": 1623,
-        "Black": 1556,
-        "East Asian": 1550,
-        "Indian": 1516,
-        "Southeast Asian": 1415,
-        "Middle Eastern": 1209,
-    },
-    "age": dict(zip(AGE_BINS, (199, 1356, 1181, 3300, 2330, 1353, 796, 321, 118), strict=True)),
-}
-PUBLISHED_SERVICE_TEST: Final = 5162
-PUBLISHED_IMAGES: Final = {"val": 10_954, "train": 86_744}
 
 
 def check(predictions: Path | None, data: Path, options: FaceOptions) -> CheckReport:
@@ -123,16 +108,17 @@ def _counted(faces: Faces) -> Iterator[tuple[str, str, int, int]]:
     ):
         counts = np.bincount(codes[faces.chosen], minlength=len(names))
         for name, count in zip(names, counts, strict=True):
-            yield attribute, name, int(count), PUBLISHED[attribute][name]
+            yield attribute, name, int(count), TEXTS["published"][attribute][name]
 
 
 def _unlike_published(faces: Faces, options: FaceOptions) -> Iterator[str]:
-    published = PUBLISHED_IMAGES[options.split]
+    published = TEXTS["published"]["images"][options.split]
     if len(faces.files) != published:
         yield f"{len(faces.files)} labels; the published {options.split} file has {published}"
         return
     if options.split == "val":
         if any(count != known for _, _, count, known in _counted(faces)) and len(faces.chosen) == published:
             yield "as many labels as published, but other counts of classes: see the table"
-        if faces.service_test is not None and int(faces.service_test.sum()) != PUBLISHED_SERVICE_TEST:
-            yield f"{int(faces.service_test.sum())} service_test rows; the published file has {PUBLISHED_SERVICE_TEST}"
+        rows = None if faces.service_test is None else int(faces.service_test.sum())
+        if rows is not None and rows != (expected := TEXTS["published"]["service_test"]):
+            yield f"{rows} service_test rows; the published file has {expected}"

@@ -311,16 +311,11 @@ def _provenance(path: Path, summary: FileSummary) -> dict[str, Any]:
     manifest = _manifest_of(path)
     common = {name: dict(counts.most_common(5)) for name, counts in summary.values.items()}
     files = {Path(fact.path).name: fact.sha256 for fact in summary.facts}
+    finish_reasons = {"finish_reasons": common["finish_reason"]} if "finish_reason" in common else {}
     if manifest is None:
-        models = common.get("model")
-        return {
-            "written_by": UNKNOWN,
-            "model": ", ".join(models) if models else UNKNOWN,
-            "prompt": UNKNOWN,
-            "decoding": UNKNOWN,
-            "files": files,
-            **({"finish_reasons": common["finish_reason"]} if "finish_reason" in common else {}),
-        }
+        models = ", ".join(common.get("model", ())) or UNKNOWN
+        known = {"written_by": UNKNOWN, "model": models, "prompt": UNKNOWN, "decoding": UNKNOWN}
+        return {**known, "files": files, **finish_reasons}
     facts = manifest.model_facts
     name = str(manifest.options.get("prompt") or "all-v1")
     return {
@@ -332,7 +327,7 @@ def _provenance(path: Path, summary: FileSummary) -> dict[str, Any]:
         "decoding": {key: value for key, value in facts.items() if key not in _NOT_DECODING} or UNKNOWN,
         "asked": manifest.clock.started if manifest.clock else "",
         "files": files,
-        **({"finish_reasons": common["finish_reason"]} if "finish_reason" in common else {}),
+        **finish_reasons,
         **({"forms": common["form"]} if "form" in common else {}),
     }
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Normaliser
+from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.core.command_line import CommandParser
 from evenhand.core.errors import EvenhandError, OptionError
 from evenhand.core.printing import printable_lines
@@ -102,9 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 def _read(given: argparse.Namespace) -> Iterator[str]:
     if given.text and given.file:
         raise OptionError("Give an answer or --file, not both.")
-    normaliser = Normaliser(
-        first_of_several=given.multi == "first", age_words=given.age_words == "on", strict=given.profile == "strict"
-    )
+    normaliser = FaceOptions(profile=given.profile, multi=given.multi, age_words=given.age_words).normaliser
     if not given.json:
         yield f"normaliser version {NORMALISER_VERSION}"
     for text, answer in _answers(given, normaliser):

@@ -15,17 +15,14 @@ from typing import Any, Final, NamedTuple
 from evenhand.benchmarks.fairface.deepface import largest_face
 from evenhand.benchmarks.fairface.normalise.lenient import parse
 from evenhand.benchmarks.fairface.normalise.structured import (
-    AGE_KEYS,
     CONTAINER_KEYS,
-    GENDER_KEYS,
-    RACE_KEYS,
+    KEYS_OF,
     as_number,
     by_letters,
 )
 
 _WORDS: Final = ("confidence", "confidences", "certainty", "probability", "probabilities", "score")
 _CLEARLY_PER_CENT: Final = 1.5  # what shares of all classes never add up to
-_KEYS: Final = {"gender": GENDER_KEYS, "race": RACE_KEYS, "age": AGE_KEYS}
 
 
 class Confidences(NamedTuple):
@@ -47,15 +44,15 @@ def stated_confidences(payload: Any) -> Confidences:
     >>> stated_confidences([{"gender": {"Man": 12.5, "Woman": 87.5}, "face_confidence": 0.99}]).gender
     0.875
     """
-    found = _object(payload)
-    if found is None:
+    face = _object(payload)
+    if face is None:
         return NOTHING_STATED
-    keys = by_letters(found)
+    keys = by_letters(face)
     for name in CONTAINER_KEYS:
         inner = keys.get(name)
         if isinstance(inner, Mapping):
             keys = {**by_letters(inner), **keys}
-    return Confidences(*(_of(keys, names) for names in _KEYS.values()))
+    return Confidences(*(_of(keys, names) for names in KEYS_OF.values()))
 
 
 def largest_share(text: str) -> float:

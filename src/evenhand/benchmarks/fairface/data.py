@@ -7,20 +7,21 @@ this very file (`3-9` becomes `03-Sep`) is undone, with a warning.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.prompts import prompt_of, schema_of
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, CLASSES, COARSE_OF, FINE_RACES, GENDERS, RACES
 from evenhand.core.errors import DataError, InputError, OptionError
-from evenhand.core.task import Dataset, InputFact, Sample
+from evenhand.core.optional import polars as pl
+from evenhand.core.task import Dataset, InputFact, LazySamples, Sample
 from evenhand.files.delimited import read_header, read_records, read_table, shown_names
 
 REPAIRED: Final = "spreadsheet_dates_repaired"
@@ -81,10 +82,10 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
     root = label_file.parent
     prompt = options.prompt or "all-v1"
     given = {"prompt": prompt_of(prompt), "schema": schema_of(prompt)}
-    samples = FaceSamples(root, [faces.files[row] for row in faces.chosen.tolist()], given)
+    files = [faces.files[row] for row in faces.chosen.tolist()]
     return Dataset(
         version=f"FairFace {label_file.name} ({len(faces.files)} labels, sha256 {source.sha256[:12]})",
-        samples=samples,
+        samples=LazySamples(len(files), partial(_sample, root, files, given, {})),
         truth=faces,
         levels=dict(CLASSES),
         inputs=(source,),
@@ -100,34 +101,13 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
     )
 
 
-class FaceSamples(Sequence[Sample]):
-    """One sample per image, made when it is asked for; without a picture where its folder is not there."""
-
-    def __init__(self, root: Path, files: Sequence[str], given: Mapping[str, Any]) -> None:
-        self.root, self.files, self.given = root, files, given
-        self._folders: dict[str, bool] = {}
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
-        if isinstance(index, slice):
-            return FaceSamples(self.root, self.files[index], self.given)
-        return self._sample(self.files[index])
-
-    def __iter__(self) -> Iterator[Sample]:
-        return map(self._sample, self.files)
-
-    def _sample(self, file: str) -> Sample:
-        folder = file.rpartition("/")[0]
-        there = self._folders.get(folder)
-        if there is None:
-            there = self._folders[folder] = (self.root / folder).is_dir()
-        return Sample(file, (self.root / file,) if there else (), self.given)
+def _sample(root: Path, files: Sequence[str], given: Mapping[str, Any], is_there: dict[str, bool], at: int) -> Sample:
+    """An image, without its picture where the folder is not there; `is_there` remembers folders."""
+    file = files[at]
+    folder = file.rpartition("/")[0]
+    if folder not in is_there:
+        is_there[folder] = (root / folder).is_dir()
+    return Sample(file, (root / file,) if is_there[folder] else (), given)
 
 
 def find_labels(path: Path, options: FaceOptions) -> Path:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from evenhand.benchmarks.fairface.normalise import FaceAnswer, Normaliser, Reason, nothing
 from evenhand.benchmarks.fairface.normalise.lenient import parse
 from evenhand.benchmarks.fairface.normalise.structured import Fields, as_number, fields_of
 
@@ -54,8 +53,8 @@ def choose_face(payload: Any) -> ChosenFace:
 
     >>> small = {"age": 5, "region": {"w": 10, "h": 10}}
     >>> large = {"age": 50, "region": {"w": 90, "h": 90}, "face_confidence": 0}
-    >>> found = choose_face([small, large])
-    >>> found.fields.age, found.faces, found.nothing_found
+    >>> chosen = choose_face([small, large])
+    >>> chosen.fields.age, chosen.faces, chosen.nothing_found
     (50, 2, True)
     """
     if isinstance(payload, str):
@@ -63,24 +62,15 @@ def choose_face(payload: Any) -> ChosenFace:
     face = largest_face(payload)
     if face is None:
         return ChosenFace(None, 0, nothing_found=False)
-    found = fields_of(dict(face))
-    return ChosenFace(found, len(_faces(payload)), nothing_found=as_number(face.get("face_confidence")) == 0)
+    return ChosenFace(
+        fields_of(dict(face)), len(_faces(payload)), nothing_found=as_number(face.get("face_confidence")) == 0
+    )
 
 
 def largest_face(payload: Any) -> Mapping[str, Any] | None:
     """The object of the largest face; the object itself where there is one, None where there is none."""
     faces = _faces(payload)
     return max(enumerate(faces), key=lambda pair: (*_size(pair[1]), -pair[0]))[1] if faces else None
-
-
-def read_deepface(payload: Any, normaliser: Normaliser) -> tuple[FaceAnswer, ChosenFace]:
-    """The answer for the face that counts, and the face.
-
-    >>> read_deepface({"age": 33, "gender": "Man", "region": {}}, Normaliser())[0].gender.label
-    'Male'
-    """
-    face = choose_face(payload)
-    return (nothing(Reason.EMPTY) if face.fields is None else normaliser.fields(face.fields)), face
 
 
 def _faces(payload: Any) -> list[Mapping[str, Any]]:

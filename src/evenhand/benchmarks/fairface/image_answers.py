@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from evenhand.benchmarks.fairface.confidences import NOTHING_STATED, Confidences
 from evenhand.benchmarks.fairface.data import label_order
-from evenhand.benchmarks.fairface.deepface import read_deepface
+from evenhand.benchmarks.fairface.deepface import choose_face
 from evenhand.benchmarks.fairface.normalise import FaceAnswer, Mode, Reason, nothing
 from evenhand.benchmarks.fairface.normalise.structured import ABSENT, as_number, find_fields
 from evenhand.benchmarks.fairface.options import FaceOptions
@@ -130,7 +130,8 @@ class AnswerReader:
 
     def deepface(self, payload: Any, stated: Confidences = NOTHING_STATED) -> ImageAnswer:
         """What DeepFace says of the face that counts."""
-        answer, face = read_deepface(payload, self.normaliser)
+        face = choose_face(payload)
+        answer = nothing(Reason.EMPTY) if face.fields is None else self.normaliser.fields(face.fields)
         return ImageAnswer(
             as_text(payload), answer, faces=face.faces, nothing_found=face.nothing_found, confidences=stated
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, overload
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,20 +36,20 @@ class LabelAgreement(Confusion):
         return {name: ways[name] for name in names}
 
     def result(self, part: ConfusionCounts, whole: ConfusionCounts) -> Mapping[str, Column]:
-        found = dict(super().result(part, whole))
+        columns = dict(super().result(part, whole))
         present = (part.tables().sum(axis=2) > 0).sum(axis=1)
         overall = (whole.tables().sum(axis=2) > 0).sum(axis=1)
         meaningless = (present == 1) & (overall > 1)
         if meaningless.any():
             for output in _OVER_CLASSES:
-                column = found[output]
+                column = columns[output]
                 assert isinstance(column, Numbers)
-                found[output] = Numbers(np.where(meaningless, np.nan, column.values), _Reasons(meaningless, column))
-        return {name: found[name] for name in self.outputs}
+                columns[output] = Numbers(np.where(meaningless, np.nan, column.values), _Reasons(meaningless, column))
+        return {name: columns[name] for name in self.outputs}
 
     def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
-        found = super().ratios(state)
-        return {name: found[name] for name in self.outputs if name in found}
+        ratios = super().ratios(state)
+        return {name: ratios[name] for name in self.outputs if name in ratios}
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,7 @@ class _Reasons(Sequence[str]):
     def __len__(self) -> int:
         return len(self.lone)
 
-    @overload
-    def __getitem__(self, cell: int) -> str: ...
-    @overload
-    def __getitem__(self, cell: slice) -> Sequence[str]: ...
-    def __getitem__(self, cell: int | slice) -> str | Sequence[str]:
+    def __getitem__(self, cell: Any) -> Any:
         if isinstance(cell, slice):
             return [self[index] for index in range(len(self))[cell]]
         return ONE_CLASS if self.lone[cell] else str(self.column.reason)

@@ -1,40 +1,16 @@
-"""The prompts that ask a model about a face, by name and version.
-
-A prompt never changes under its name: other words are another version.
-"""
+"""The prompts that ask a model about a face, by name and version, from `prompts.toml`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
-from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES, CLASSES
+from evenhand.benchmarks.fairface.taxonomy import CLASSES
 from evenhand.core.errors import UnknownNameError
+from evenhand.files.packaged import packaged_table
 
-_ASKED: Final = {"all-v1": ATTRIBUTES, "gender-v1": ("gender",), "race-v1": ("race",), "age-v1": ("age",)}
-_ONE: Final = {
-    "gender-v1": "Which gender does the person appear to have?",
-    "race-v1": "Which race or ethnicity does the person appear to have?",
-    "age-v1": "How old does the person appear to be?",
-}
-
-
-def _prompt(name: str) -> str:
-    attributes = _ASKED[name]
-    form = ", ".join(f'"{attribute}": "..."' for attribute in attributes)
-    choices = " ".join(f"{attribute} is one of: {', '.join(CLASSES[attribute])}." for attribute in attributes)
-    if name in _ONE:
-        asked = f"Look at the face in this picture. {_ONE[name]} Answer with one JSON object: "
-    else:
-        asked = (
-            "Look at the face in this picture and describe how the person appears. "
-            "Answer with one JSON object and nothing else, in this form: "
-        )
-    return f'{asked}{{{form}}}. {choices} If you can\'t tell, write "unknown".'
-
-
-PROMPTS: Final[Mapping[str, str]] = MappingProxyType({name: _prompt(name) for name in _ASKED})
+_TABLE: Final = packaged_table("evenhand.benchmarks.fairface", "prompts.toml")
+PROMPTS: Final[Mapping[str, str]] = {name: entry["text"] for name, entry in _TABLE.items()}
 
 
 def prompt_of(name: str) -> str:
@@ -50,12 +26,12 @@ def prompt_of(name: str) -> str:
 
 def schema_of(name: str) -> Mapping[str, Any] | None:
     """The JSON schema of the answers to one of our prompts; None for the user's own."""
-    if name not in _ASKED:
+    if name not in _TABLE:
         return None
-    asked = _ASKED[name]
+    asked = _TABLE[name]["asks"]
     return {
         "type": "object",
         "properties": {key: {"type": "string", "enum": [*CLASSES[key], "unknown"]} for key in asked},
-        "required": list(asked),
+        "required": asked,
         "additionalProperties": False,
     }

@@ -6,7 +6,8 @@ three tasks carry the whole normalised answer, so that any of them can be re-sco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -16,12 +17,13 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.fairface.data import Faces
 from evenhand.benchmarks.fairface.image_answers import ImageAnswer
 from evenhand.benchmarks.fairface.normalise import Reason, nothing
-from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
+from evenhand.benchmarks.fairface.normalise.readings import Reading
+from evenhand.benchmarks.fairface.options import FaceOptions, RaceTaskOptions
 from evenhand.benchmarks.fairface.taxonomy import (
     AGE_BINS,
+    ATTRIBUTES,
+    CLASSES,
     FINE_RACES,
-    GENDERS,
-    RACES,
     AgeInterval,
     bins_beyond_touch,
     bins_overlapped,
@@ -48,75 +50,73 @@ class _Block(NamedTuple):
         return np.asarray(values, dtype=dtype)[self.codes]
 
 
-def record_gender(
-    dataset: Dataset[Faces], predictions: Answers[ImageAnswer], options: FaceOptions, tools: Tools
+def record(
+    attribute: str, dataset: Dataset[Faces], predictions: Answers[ImageAnswer], options: FaceOptions, tools: Tools
 ) -> Iterator[Records]:
-    """One row per face with its true and its stated gender."""
-    codes = {label: code for code, label in enumerate(GENDERS)}
+    """One row per face with its true and its stated class; each distinct answer of a block is looked at once."""
+    truth = dataset.truth
+    own_columns = _age_columns if attribute == "age" else partial(_label_columns, attribute, options)
+    faces = len(truth.chosen)
+    for part in blocks(faces, _BLOCK if faces <= 2 * _LARGE_BLOCK else _LARGE_BLOCK):
+        chosen = truth.chosen[part]
+        files = [truth.files[row] for row in chosen.tolist()]
+        block = _distinct(chosen, [predictions.get(file) or _MISSING for file in files])
+        readings = [reply.answer[ATTRIBUTES.index(attribute)] for reply in block.distinct]
+        own = own_columns(truth, block, readings)
+        yield Records(
+            {
+                "item": np.array(files),
+                "unit": chosen.astype(np.int64),
+                **own,
+                **_explained(block, readings),
+                **(_confidence(block, attribute, own) if options.confidence == "on" else {}),
+                **(_agreement(block, attribute) if options.repeats == "on" else {}),
+                **_normalised(block),
+                "said": block.spread([_shown(reply) for reply in block.distinct]),
+            },
+            {name: Attribute.coded(getattr(truth, name)[chosen], classes) for name, classes in CLASSES.items()},
+        )
 
-    def columns(block: _Block) -> Mapping[str, Array]:
-        answers = [found.answer.gender for found in block.distinct]
-        return {
-            "truth": dataset.truth.gender[block.rows].astype(np.int64),
-            "answer": block.spread([codes.get(answer.label, len(GENDERS)) for answer in answers], np.int64),
-            **_explained(block, answers),
-        }
 
-    return _rows(dataset, predictions, columns, "gender", options)
-
-
-def record_race(
-    dataset: Dataset[Faces], predictions: Answers[ImageAnswer], options: RaceTaskOptions, tools: Tools
-) -> Iterator[Records]:
-    """One row per face with its true and its stated race, in six or seven classes."""
-    fine = options.taxonomy == "fine"
-    labels = FINE_RACES if fine else RACES
-    truth = dataset.truth.fine_race if fine else dataset.truth.race
+def _label_columns(
+    attribute: str, options: FaceOptions, truth: Faces, block: _Block, readings: Sequence[Reading]
+) -> dict[str, Array]:
+    """The true and the stated gender or race, a race in six or seven classes."""
+    fine = isinstance(options, RaceTaskOptions) and options.taxonomy == "fine"
+    labels = FINE_RACES if fine else CLASSES[attribute]
     codes = {label: code for code, label in enumerate(labels)}
-
-    def columns(block: _Block) -> Mapping[str, Array]:
-        answers = [found.answer.race for found in block.distinct]
-        named = [answer.fine if fine else answer.label for answer in answers]
-        return {
-            "truth": truth[block.rows].astype(np.int64),
-            "answer": block.spread([codes.get(label, len(labels)) for label in named], np.int64),
-            "asian_unspecified": block.spread([answer.unspecified for answer in answers], np.bool_),
-            **_explained(block, answers),
-        }
-
-    return _rows(dataset, predictions, columns, "race", options)
+    named = [reading.fine if fine else reading.label for reading in readings]
+    columns = {
+        "truth": (truth.fine_race if fine else getattr(truth, attribute))[block.rows].astype(np.int64),
+        "answer": block.spread([codes.get(label, len(labels)) for label in named], np.int64),
+    }
+    if attribute == "race":
+        columns["asian_unspecified"] = block.spread([reading.unspecified for reading in readings], np.bool_)
+    return columns
 
 
-def record_age(
-    dataset: Dataset[Faces], predictions: Answers[ImageAnswer], options: AgeOptions, tools: Tools
-) -> Iterator[Records]:
-    """One row per face with its true bin and how the stated age meets it, in the three scoring conventions."""
-
-    def columns(block: _Block) -> Mapping[str, Array]:
-        answers = [found.answer.age for found in block.distinct]
-        stated = [_stated_bins(answer.interval) for answer in answers]
-        truth = dataset.truth.age[block.rows].astype(np.int64)
-        single = block.spread([bins.single for bins in stated], np.int64)
-        end = block.spread([bins.end for bins in stated], np.int64)
-        end_beyond_touch = block.spread([bins.end_beyond_touch for bins in stated], np.int64)
-        begun = block.spread([bins.first for bins in stated], np.int64) <= truth
-        answered = block.spread([answer.interval is not None for answer in answers], np.bool_)
-        distance = np.where(single < len(AGE_BINS), np.abs(single - truth), np.nan)
-        return {
-            "truth": truth,
-            "answer": single,
-            "overlaps": begun & (truth < end),
-            "overlaps_beyond_touch": begun & (truth < end_beyond_touch),
-            "bins_covered": block.spread([bins.covered for bins in stated], np.float64),
-            "bin_distance": distance,
-            "within_one_bin": distance <= 1,
-            "answered": answered,
-            "open_ended": block.spread([bins.open_ended for bins in stated], np.bool_),
-            "unknown": ~answered,
-            **_explained(block, answers),
-        }
-
-    return _rows(dataset, predictions, columns, "age", options)
+def _age_columns(truth: Faces, block: _Block, readings: Sequence[Reading]) -> dict[str, Array]:
+    """The true bin and how the stated age meets it, in the three scoring conventions."""
+    stated = [_stated_bins(reading.interval) for reading in readings]
+    true_bin = truth.age[block.rows].astype(np.int64)
+    single = block.spread([bins.single for bins in stated], np.int64)
+    end = block.spread([bins.end for bins in stated], np.int64)
+    end_beyond_touch = block.spread([bins.end_beyond_touch for bins in stated], np.int64)
+    begun = block.spread([bins.first for bins in stated], np.int64) <= true_bin
+    answered = block.spread([reading.interval is not None for reading in readings], np.bool_)
+    distance = np.where(single < len(AGE_BINS), np.abs(single - true_bin), np.nan)
+    return {
+        "truth": true_bin,
+        "answer": single,
+        "overlaps": begun & (true_bin < end),
+        "overlaps_beyond_touch": begun & (true_bin < end_beyond_touch),
+        "bins_covered": block.spread([bins.covered for bins in stated], np.float64),
+        "bin_distance": distance,
+        "within_one_bin": distance <= 1,
+        "answered": answered,
+        "open_ended": block.spread([bins.open_ended for bins in stated], np.bool_),
+        "unknown": ~answered,
+    }
 
 
 class _StatedBins(NamedTuple):
@@ -144,39 +144,6 @@ def _stated_bins(age: AgeInterval | None) -> _StatedBins:
     )
 
 
-def _rows(
-    dataset: Dataset[Faces],
-    predictions: Answers[ImageAnswer],
-    columns: Callable[[_Block], Mapping[str, Array]],
-    attribute: str,
-    options: FaceOptions,
-) -> Iterator[Records]:
-    """Rows in blocks; each distinct answer of a block is looked at once."""
-    truth = dataset.truth
-    faces = len(truth.chosen)
-    for part in blocks(faces, _BLOCK if faces <= 2 * _LARGE_BLOCK else _LARGE_BLOCK):
-        chosen = truth.chosen[part]
-        files = [truth.files[row] for row in chosen.tolist()]
-        block = _distinct(chosen, [predictions.get(file) or _MISSING for file in files])
-        own = columns(block)
-        yield Records(
-            {
-                "item": np.array(files),
-                "unit": chosen.astype(np.int64),
-                **own,
-                **(_confidence(block, attribute, own) if options.confidence == "on" else {}),
-                **(_agreement(block, attribute) if options.repeats == "on" else {}),
-                **_normalised(block),
-                "said": block.spread([_shown(found) for found in block.distinct]),
-            },
-            {
-                "gender": Attribute.coded(truth.gender[chosen], GENDERS),
-                "race": Attribute.coded(truth.race[chosen], RACES),
-                "age": Attribute.coded(truth.age[chosen], AGE_BINS),
-            },
-        )
-
-
 def _distinct(rows: NDArray[np.intp], answers: Sequence[ImageAnswer]) -> _Block:
     places: dict[int, int] = {}
     codes = [places.setdefault(id(answer), len(places)) for answer in answers]
@@ -189,8 +156,8 @@ def _distinct(rows: NDArray[np.intp], answers: Sequence[ImageAnswer]) -> _Block:
 def _confidence(block: _Block, attribute: str, columns: Mapping[str, Array]) -> dict[str, Array]:
     """What was stated, and whether it was right; an unknown answer states nothing."""
     stated = [
-        np.nan if getattr(found.answer, attribute).reason is not None else getattr(found.confidences, attribute)
-        for found in block.distinct
+        np.nan if getattr(reply.answer, attribute).reason is not None else getattr(reply.confidences, attribute)
+        for reply in block.distinct
     ]
     right = columns["overlaps"] if attribute == "age" else columns["truth"] == columns["answer"]
     return {"confidence": block.spread(stated, np.float64), "right": np.asarray(right, dtype=np.bool_)}
@@ -198,18 +165,18 @@ def _confidence(block: _Block, attribute: str, columns: Mapping[str, Array]) -> 
 
 def _agreement(block: _Block, attribute: str) -> dict[str, Array]:
     """The share of pairs of repeated answers that give the same value; undefined for a question asked once."""
-    return {"repeat_agreement": block.spread([_agreeing_pairs(found, attribute) for found in block.distinct], float)}
+    return {"repeat_agreement": block.spread([_agreeing_pairs(reply, attribute) for reply in block.distinct], float)}
 
 
-def _agreeing_pairs(found: ImageAnswer, attribute: str) -> float:
-    values = [answer.value(attribute) for answer in (found.answer, *found.repeats)]
+def _agreeing_pairs(reply: ImageAnswer, attribute: str) -> float:
+    values = [answer.value(attribute) for answer in (reply.answer, *reply.repeats)]
     pairs = [first == second for first, second in combinations(values, 2)]
     return sum(pairs) / len(pairs) if pairs else np.nan
 
 
 def _normalised(block: _Block) -> dict[str, Array]:
     """The whole normalised answer, the same in the rows of every task."""
-    answers = [found.answer for found in block.distinct]
+    answers = [reply.answer for reply in block.distinct]
     ages = [answer.age.interval for answer in answers]
     return {
         "said_gender": block.spread([answer.gender.label for answer in answers]),
@@ -222,7 +189,7 @@ def _normalised(block: _Block) -> dict[str, Array]:
     }
 
 
-def _explained(block: _Block, readings: Sequence[Any]) -> dict[str, Array]:
+def _explained(block: _Block, readings: Sequence[Reading]) -> dict[str, Array]:
     reasons = [reading.reason for reading in readings]
     return {
         "refused": block.spread([reason is Reason.REFUSAL for reason in reasons], np.bool_),
@@ -231,9 +198,9 @@ def _explained(block: _Block, readings: Sequence[Any]) -> dict[str, Array]:
     }
 
 
-def _shown(found: ImageAnswer) -> str:
+def _shown(reply: ImageAnswer) -> str:
     """The raw answer for people to read; very long ones are cut, with their length."""
-    raw = found.error if found.error else found.raw
+    raw = reply.error or reply.raw
     if len(raw) > _LONGEST_SHOWN:
         raw = f"{raw[:_LONGEST_SHOWN]}… ({len(raw)} characters)"
     return raw.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")

@@ -7,29 +7,20 @@ from typing import Any, Final
 
 import numpy as np
 
+from evenhand.benchmarks.fairface.taxonomy import UNKNOWN
 from evenhand.core.metric import Grid, Undefined
 from evenhand.core.page import Cell, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Estimate, Results
+from evenhand.files.packaged import packaged_table
 
-CONTAMINATION: Final = (
-    "Public FaceLLM models were tuned on questions and answers written from the FairFace validation images, with the "
-    "true labels in the prompt; DeepFace's race model was trained on FairFace training images. No split of FairFace "
-    "is unseen by both."
-)
-_SEEN: Final = {
-    "yes": "The images or labels of this split were available to the model in training, says who ran it: "
-    "this is not a zero-shot result.",
-    "no": "The images and labels of this split were not available to the model in training, says who ran it.",
-    "unknown": "Whether the images or labels of this split were available to the model in training is not known. "
-    "Say it with --set seen=yes or seen=no.",
-}
+TEXTS: Final = packaged_table("evenhand.benchmarks.fairface", "texts.toml")
 
 
 def contamination(results: Results) -> Section:
     """Whether the model may have seen the data, as stated by whoever ran it."""
-    seen = str(results.options.get("seen", "unknown"))
-    return Section("Was the data seen in training?", [Text(_SEEN[seen], "caution"), Text(CONTAMINATION, "small")])
+    seen = TEXTS["seen"][results.options.get("seen", "unknown")]
+    return Section("Was the data seen in training?", [Text(seen, "caution"), Text(TEXTS["contamination"], "small")])
 
 
 def confusion(results: Results) -> Section | None:
@@ -80,7 +71,7 @@ def unknown_answers(results: Results) -> Section | None:
     listed = reasons.get(attribute, {})
     notes = [
         (label, results.facts[name])
-        for name, label in _COUNTS.items()
+        for name, label in TEXTS["counts"].items()
         if isinstance(results.facts.get(name), int) and results.facts[name]
     ]
     blocks: list[Text | Table] = []
@@ -102,30 +93,19 @@ def unknown_answers(results: Results) -> Section | None:
     return Section("Answers that could not be used", blocks) if blocks else None
 
 
-_COUNTS: Final = {
-    "missing_predictions": "images without a usable answer",
-    "error_records": "of these, images with an error record",
-    "extra_predictions_ignored": "answers about images that are not labelled",
-    "identical_duplicates_collapsed": "identical repeated answers, collapsed",
-    "conflicting_duplicates": "images with conflicting answers",
-    "multi_face_images": "images with several faces",
-    "zero_face_confidence": "images in which the detector found no face",
-}
-
-
 def provenance(results: Results) -> Section | None:
     """What made the answers: prompt, model, decoding settings and file; "unknown" where nothing says so."""
     provenance = results.facts.get("provenance")
     if not isinstance(provenance, Mapping):
         return None
-    decoding = provenance.get("decoding", _NOT_KNOWN)
+    decoding = provenance.get("decoding", UNKNOWN)
     rows: list[tuple[Cell, ...]] = [
-        ("written by", str(provenance.get("written_by", _NOT_KNOWN))),
-        ("model", str(provenance.get("model", _NOT_KNOWN))),
-        ("prompt", str(provenance.get("prompt", _NOT_KNOWN))),
+        ("written by", str(provenance.get("written_by", UNKNOWN))),
+        ("model", str(provenance.get("model", UNKNOWN))),
+        ("prompt", str(provenance.get("prompt", UNKNOWN))),
         ("decoding settings", _listed(decoding) if isinstance(decoding, Mapping) else str(decoding)),
-        ("image margin", str(results.options.get("crop_margin", _NOT_KNOWN))),
-        ("normaliser version", str(results.facts.get("normaliser_version", _NOT_KNOWN))),
+        ("image margin", str(results.options.get("crop_margin", UNKNOWN))),
+        ("normaliser version", str(results.facts.get("normaliser_version", UNKNOWN))),
         ("label file", f"{results.facts.get('label_file', '')} (sha256 {results.facts.get('label_sha256', '')})"),
     ]
     rows += [(f"answer file {name}", f"sha256 {digest}") for name, digest in dict(provenance.get("files", {})).items()]
@@ -135,30 +115,21 @@ def provenance(results: Results) -> Section | None:
     blocks: list[Text | Table] = [Table("Where the answers come from", ("what", "value"), tuple(rows))]
     if text := provenance.get("prompt_text"):
         blocks.append(Text(f"The prompt: {text}", "small"))
-    if provenance.get("written_by") == _NOT_KNOWN:
+    if provenance.get("written_by") == UNKNOWN:
         blocks.append(
             Text("The file came without its prompt and settings: two runs of it may not be comparable.", "caution")
         )
     return Section("Where the answers come from", blocks)
 
 
-_NOT_KNOWN: Final = "unknown"
-
-
 def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items() if value not in ("", None))
-
-
-def answered_share(results: Results, metric: str) -> float | None:
-    """The share of faces with an answer that could be used: one minus the unknown rate."""
-    unknown = _number(results, metric, "unknown_rate")
-    return None if unknown is None else 1.0 - unknown
 
 
 def age_conventions(results: Results) -> Section | None:
     """The scoring conventions of an age answer side by side, with how many bins an answer covers."""
     rows: list[tuple[Cell, ...]] = []
-    for metric, output, label, _ in _AGE_CONVENTIONS:
+    for metric, output, label, _ in TEXTS["conventions"]["ages"]:
         estimate = _of_everyone(results, output, metric)
         if estimate is not None:
             reason = estimate.value.reason if isinstance(estimate.value, Undefined) else ""
@@ -172,37 +143,6 @@ def age_conventions(results: Results) -> Section | None:
     )
     table = Table("Age: three scoring conventions", ("convention", "value"), tuple(rows))
     return Section("When is an age right?", [Text(advice), table])
-
-
-_PROTOCOL: Final = "this protocol"
-_AGE_CONVENTIONS: Final = (  # metric, output, what is right, whose convention it is
-    (
-        *("bin_overlap_accuracy_inclusive", "accuracy", "overlaps the true bin, taken literally"),
-        f"{_PROTOCOL}, headline",
-    ),
-    (
-        *("bin_overlap_accuracy_touch_excluded", "accuracy", "overlaps it by more than an end point"),
-        f"{_PROTOCOL}, age_overlap=strict",
-    ),
-    (
-        *("single_bin", "accuracy", "reduced to one bin, equal to the true one"),
-        "classifiers of bins and point estimators",
-    ),
-    ("within_one_bin", "rate", "reduced to one bin, at most one bin off", ""),
-    ("bins_covered", "mean", "bins covered by an answer, mean (1.0 for a point)", ""),
-    ("open_ended", "rate", "open-ended answers, share of answered", ""),
-)
-_LABELS: Final = (
-    ("accuracy", "unknown answers are wrong", _PROTOCOL),
-    ("accuracy_answered_only", "unknown answers are left out", "scripts that join answers and labels (inner join)"),
-    ("balanced_accuracy", "mean recall of the classes that occur", "scikit-learn, balanced_accuracy_score"),
-    ("macro_f1", "mean F1 of the declared classes", _PROTOCOL),
-    (
-        "macro_f1_present_classes",
-        "mean F1 of the classes that occur",
-        "scikit-learn, f1_score(labels=those that occur)",
-    ),
-)
 
 
 def fine_race_caution(results: Results) -> Section | None:
@@ -223,7 +163,7 @@ def explain_labels(run: Any) -> Section:
     metric = results.task.rpartition("/")[2]
     rows: list[tuple[Cell, ...]] = [
         (output, words + _counted(results, metric, output), _number(results, metric, output), whose)
-        for output, words, whose in _LABELS
+        for output, words, whose in TEXTS["conventions"]["labels"]
     ]
     rows.append(
         (
@@ -241,7 +181,7 @@ def explain_ages(run: Any) -> Section:
     return _explained(
         [
             (metric, words, _number(run.results, metric, output), whose)
-            for metric, output, words, whose in _AGE_CONVENTIONS
+            for metric, output, words, whose in TEXTS["conventions"]["ages"]
             if whose
         ]
     )

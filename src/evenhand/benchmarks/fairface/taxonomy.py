@@ -16,15 +16,6 @@ UNKNOWN: Final = "unknown"
 
 GENDERS: Final = ("Male", "Female")
 RACES: Final = ("Asian", "Black", "White", "Latino_Hispanic", "Middle_Eastern", "Indian")
-FINE_RACES: Final = (
-    "White",
-    "Black",
-    "Latino_Hispanic",
-    "East Asian",
-    "Southeast Asian",
-    "Indian",
-    "Middle Eastern",
-)
 COARSE_OF: Final[Mapping[str, str]] = MappingProxyType(
     {
         "White": "White",
@@ -36,6 +27,7 @@ COARSE_OF: Final[Mapping[str, str]] = MappingProxyType(
         "Middle Eastern": "Middle_Eastern",
     }
 )
+FINE_RACES: Final = tuple(COARSE_OF)
 
 AGE_BINS: Final = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "70+")
 BIN_STARTS: Final = (0, 3, 10, 20, 30, 40, 50, 60, 70)  # a bin ends where the next begins; the last never ends

@@ -30,26 +30,11 @@ CORRECTED_COUNTRY = "location_country_corrected"
 
 _NUMBERED = re.compile(r"^\s*(\d+)\.\s*")
 _CANONICAL_COUNTRIES = {name.casefold(): name for name in vocabulary.COUNTRY_VARIANTS.values()}
-# Nationalities that no region lists, by the name that stands in the data: the number is not trusted.
-_REGION_BY_NAME: Mapping[str, str] = {
-    **{
-        vocabulary.plain_name(member): region
-        for region, members in vocabulary.NATIONALITY_REGIONS.items()
-        for member in members
-    },
-    **dict.fromkeys(
-        ("Anguillan", "Grenadian", "Guatemalan", "Guyanese", "Haitian", "Honduran", "Jamaican", "Kittitian",
-         "Surinamese"),
-        "228. North or South American",
-    ),
-    **dict.fromkeys(
-        ("Cymraes", "Cymro", "English", "Kosovan", "Northern Irish", "Prydeinig", "Scottish", "Welsh"), "230. European"
-    ),
-    **dict.fromkeys(("Emirati", "Uzbek"), "229. Asian"),
-    **dict.fromkeys(("Swazi", "Tristanian"), "227. African"),
-    **dict.fromkeys(("Nauruan",), "231. Oceanian"),
-    **dict.fromkeys(vocabulary.WRITE_IN, "232. Other"),
-}  # fmt: skip
+# Nationalities by the name in the data, also those that no published region lists: the number is not trusted.
+_REGION_NAMES: Mapping[str, frozenset[str]] = {
+    region: frozenset([*map(vocabulary.plain_name, members), *vocabulary.UNLISTED_NATIONALITIES.get(region, ())])
+    for region, members in vocabulary.NATIONALITY_REGIONS.items()
+}
 
 
 def age_bucket(age: float | None) -> str | None:
@@ -130,15 +115,8 @@ def corrected_nationality(cell: str | None) -> tuple[str, ...]:
     if cell is None:
         return ()
     own = selections(cell)
-    names = [vocabulary.plain_name(value) for value in own]
-    by_name = {region for name in names if (region := _REGION_BY_NAME.get(name))}
-    listed = {
-        region
-        for region, members in vocabulary.NATIONALITY_REGIONS.items()
-        if any(vocabulary.plain_name(member) in names for member in members)
-    }
-    regions = tuple(region for region in vocabulary.NATIONALITY_REGIONS if region in by_name | listed)
-    return (*regions, *own)
+    names = {vocabulary.plain_name(value) for value in own}
+    return (*(region for region, members in _REGION_NAMES.items() if members & names), *own)
 
 
 def sort_key(attribute: str, value: str) -> tuple[int, str]:

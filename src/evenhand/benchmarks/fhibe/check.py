@@ -55,7 +55,7 @@ def misread_boxes(truth: BoxTruth, answers: Any, overlaps: Array | None = None) 
     now = float((box_overlaps(truth, answers) if overlaps is None else overlaps).mean())
     if now > _GOOD:
         return
-    entries = {image: answers.get(image) for image in truth.people.distinct_images()}
+    entries = {image: answers.get(image) for image in truth.people.rows_by_image()}
     known = {image: entry for image, entry in entries.items() if entry is not None and len(entry.boxes_xyxy)}
     if not known:
         return

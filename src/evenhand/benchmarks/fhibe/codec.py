@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -33,6 +34,7 @@ _NULL = {"detections": None, "scores": None}
 _HIGHEST_LABEL = 255  # of a pixel; labels above the 19 of FHIBE are wrong wherever they stand, as published
 P = TypeVar("P")
 Embedding = NDArray[np.float64]
+PartProbabilities = tuple[Mapping[str, float], ...]  # of each annotated person of an image, in row order
 
 
 class MissingAnswersError(PredictionError):
@@ -58,12 +60,6 @@ class Poses(NamedTuple):
 
     keypoints: NDArray[np.float64]  # (people, keypoints, 2)
     scores: Any = ()
-
-
-class PartProbabilities(NamedTuple):
-    """For each annotated person of an image, in row order, how probable each part is."""
-
-    people: tuple[Mapping[str, float], ...]
 
 
 class FaceMap(NamedTuple):
@@ -93,12 +89,11 @@ class OutputsCodec(Codec[P]):
     """The published file: image path → answer. Derive one class per task."""
 
     filename = OUTPUTS
-    about = ""  # what the file holds, in words
     holds = ""  # what kind of answers, as `kind_of_answer` names them
     nothing: P  # the answer of an image on which a model found nothing
 
     @abstractmethod
-    def answer(self, image: str, value: Any, forms: set[str]) -> P:
+    def answer(self, value: Any, forms: set[str]) -> P:
         """The answer that a JSON value stands for; adds the form it met to `forms`."""
 
     @abstractmethod
@@ -111,10 +106,6 @@ class OutputsCodec(Codec[P]):
         raw = top_level(source.data, path)
         matched, extra = match_keys(raw, [sample.id for sample in dataset.samples])
         forms: set[str] = set()
-
-        def decode_one(sample: str, value: bytes | msgspec.Raw) -> P:
-            return self._decode(path, sample, value, forms)
-
         missing = [sample.id for sample in dataset.samples if sample.id not in matched]
         empty = sum(memoryview(value).nbytes < 64 and bytes(value).strip() in _EMPTY for value in matched.values())
         if missing and getattr(options, "missing", "missed") == "refuse":
@@ -123,7 +114,8 @@ class OutputsCodec(Codec[P]):
                 "Write every image (an image without findings too), or score them as missed with --set missing=missed."
                 + (f" {len(extra)} keys match no image, such as {_some(extra[:2])}." if extra else "")
             )
-        outputs = Outputs({name: matched[name] for name in sorted(matched, key=_order(dataset))}, decode_one)
+        ordered = {sample.id: matched[sample.id] for sample in dataset.samples if sample.id in matched}
+        outputs = Outputs(ordered, partial(self._decode, path, forms))
         reasons = {"no answer in the file": len(missing), "answer to no image of the table": len(extra)}
         coverage = Coverage(
             asked=len(dataset.samples),
@@ -157,11 +149,11 @@ class OutputsCodec(Codec[P]):
 
     def from_plain(self, plain: Any) -> P:
         try:
-            return self.nothing if plain is None or plain == {} else self.answer("an answer", plain, set())
+            return self.nothing if plain is None or plain == {} else self.answer(plain, set())
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise PredictionError(f"an answer that is not in the published form: {error}") from None
 
-    def _decode(self, path: Path, sample: str, value: bytes | msgspec.Raw, forms: set[str]) -> P:
+    def _decode(self, path: Path, forms: set[str], sample: str, value: bytes | msgspec.Raw) -> P:
         try:
             plain = parse(bytes(value))
         except ValueError as error:
@@ -169,7 +161,7 @@ class OutputsCodec(Codec[P]):
         if plain is None or plain == {}:
             return self.nothing
         try:
-            return self.answer(sample, plain, forms)
+            return self.answer(plain, forms)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             kind = kind_of_answer(plain)
             if kind and self.holds and kind != self.holds:
@@ -208,13 +200,12 @@ _LONGEST_BOX = 8  # numbers of a flat list that may be meant as a box
 class BoxCodec(OutputsCodec[BoxDetections]):
     """Person and face localization: `{"detections": [[x0, y0, x1, y1], …], "scores": […]}`."""
 
-    about = "model_outputs.json: for every image its boxes as left, top, right, bottom in pixels, and their scores"
     holds = "boxes"
     nothing = BoxDetections(np.zeros((0, 4)), None)
     example = '{"<image path>": {"detections": [[436.6, 344.3, 1041.4, 1964.6]], "scores": [0.999]}}'
 
-    def answer(self, image: str, value: Any, forms: set[str]) -> BoxDetections:
-        boxes = _entry(value, ("detections", "bboxes"), forms)
+    def answer(self, value: Any, forms: set[str]) -> BoxDetections:
+        boxes = entry_named(value, ("detections", "bboxes"), forms)
         if boxes is None:
             return self.nothing
         corners = np.array([_four(box) for box in boxes], dtype=np.float64).reshape(-1, 4)
@@ -237,13 +228,12 @@ class PersonBoxCodec(BoxCodec):
 class MaskCodec(OutputsCodec[PersonMasks]):
     """Person parsing: `{"detections": [{"size": [height, width], "counts": text}, …], "scores": […]}`."""
 
-    about = "model_outputs.json: for every image its masks as COCO's compressed run lengths, and their scores"
     holds = "masks"
     nothing = PersonMasks(())
     example = '{"<image path>": {"detections": [{"size": [2048, 1536], "counts": "ZoZo09Wo…"}], "scores": [0.99]}}'
 
-    def answer(self, image: str, value: Any, forms: set[str]) -> PersonMasks:
-        masks = _entry(value, ("detections", "masks"), forms)
+    def answer(self, value: Any, forms: set[str]) -> PersonMasks:
+        masks = entry_named(value, ("detections", "masks"), forms)
         if not masks:
             return self.nothing
         return PersonMasks(tuple(runs_from(masks, forms)), tuple(_numbers(value.get("scores"))))
@@ -258,13 +248,12 @@ class MaskCodec(OutputsCodec[PersonMasks]):
 class PoseCodec(OutputsCodec[Poses]):
     """Keypoints: `{"detections": [person][keypoint] = [x, y], "scores": [person][keypoint]}`."""
 
-    about = "model_outputs.json: for every image the keypoints of each person in pixels, and their scores"
     holds = "keypoints"
     nothing = Poses(np.zeros((0, 0, 2)))
     example = '{"<image path>": {"detections": [[[512.0, 300.5], …]], "scores": [[0.9, …]]}}'
 
-    def answer(self, image: str, value: Any, forms: set[str]) -> Poses:
-        people = _entry(value, ("detections", "keypoints"), forms)
+    def answer(self, value: Any, forms: set[str]) -> Poses:
+        people = entry_named(value, ("detections", "keypoints"), forms)
         if not people:
             return self.nothing
         lengths = {len(person) for person in people}
@@ -281,35 +270,31 @@ class PoseCodec(OutputsCodec[Poses]):
 class PartCodec(OutputsCodec[PartProbabilities]):
     """Body parts: `{"detections": [{part: probability}, …]}`, one mapping per annotated person."""
 
-    about = "model_outputs.json: for every image and annotated person the probability of each part"
     holds = "probabilities of parts"
-    nothing = PartProbabilities(())
+    nothing: PartProbabilities = ()
     example = '{"<image path>": {"detections": [{"Face": 0.73, "Hand": 0.12}]}}'
 
-    def answer(self, image: str, value: Any, forms: set[str]) -> PartProbabilities:
+    def answer(self, value: Any, forms: set[str]) -> PartProbabilities:
         if isinstance(value, list):
             forms.add("documented: a list without `detections`")
             people = value
         else:
-            people = _entry(value, ("detections",), forms) or []
-        return PartProbabilities(
-            tuple({str(part): float(share) for part, share in (person or {}).items()} for person in people)
-        )
+            people = entry_named(value, ("detections",), forms) or []
+        return tuple({str(part): float(share) for part, share in (person or {}).items()} for person in people)
 
     def stored(self, answer: PartProbabilities) -> Any:
-        return {"detections": [dict(person) for person in answer.people]}
+        return {"detections": [dict(person) for person in answer]}
 
 
 class FaceMapCodec(OutputsCodec[FaceMap]):
     """Face parsing: `{"detections_rle": {"<label>": {"size": [height, width], "counts": text}}}`."""
 
-    about = "model_outputs.json: for every face a mask per label, as COCO's compressed run lengths"
     holds = "label maps"
     nothing = FaceMap({})
     example = '{"<image path>": {"detections_rle": {"0": {"size": [512, 512], "counts": "…"}}}}'
 
-    def answer(self, image: str, value: Any, forms: set[str]) -> FaceMap:
-        masks = _entry(value, ("detections_rle",), forms) or {}
+    def answer(self, value: Any, forms: set[str]) -> FaceMap:
+        masks = entry_named(value, ("detections_rle",), forms) or {}
         labels = dict(zip(map(int, masks), runs_from(masks.values(), forms), strict=True))
         _check_labels(labels)
         return FaceMap(labels)
@@ -329,17 +314,16 @@ class EmbeddingCodec(OutputsCodec[Embedding]):
     components. A picture that could not be aligned has `null` and is in no pair.
     """
 
-    about = "model_outputs.json: for every aligned picture its embedding; null where it could not be aligned"
     holds = "an embedding"
     nothing = np.zeros(0)
     example = '{"<root>/data/processed/<image path>": {"detections": [0.0226, 0.0781, …], "img_filepath": "…"}}'
 
-    def answer(self, image: str, value: Any, forms: set[str]) -> Embedding:
+    def answer(self, value: Any, forms: set[str]) -> Embedding:
         if isinstance(value, list):
             forms.add("a list without `detections`")
             values: Any = value
         else:
-            values = _entry(value, ("detections", "embeddings"), forms)
+            values = entry_named(value, ("detections", "embeddings"), forms)
         if values is None:
             return self.nothing
         vector: NDArray[Any] = np.array(values, dtype=np.float64)
@@ -410,7 +394,7 @@ def runs_from(entries: Iterable[Any], forms: set[str]) -> list[Runs]:
                 )
             masks.append(Runs(height, width, compress(lengths)))
         else:
-            masks.append(Runs(height, width, str(counts)))
+            masks.append(Runs(height, width, counts.decode() if isinstance(counts, bytes) else str(counts)))
             texts.append(masks[-1])
     expand_all(texts)
     return masks
@@ -479,20 +463,16 @@ def write_outputs(task: str, answers: Mapping[str, Any], path: str | Path) -> Pa
 _EMPTY = (b"null", b"{}", b'{"detections":null,"scores":null}', b'{"detections": null, "scores": null}')
 
 
-def _order(dataset: Dataset[Any]) -> Callable[[str], int]:
-    place = {sample.id: number for number, sample in enumerate(dataset.samples)}
-    return place.__getitem__
-
-
-def _entry(value: Any, names: Sequence[str], forms: set[str]) -> Any:
-    if not isinstance(value, dict):
+def entry_named(value: Any, names: Sequence[str], forms: set[str] | None = None) -> Any:
+    """What an answer has under the first of these names that it has; another than the first is said in `forms`."""
+    if not isinstance(value, Mapping):
         raise TypeError(f"{type(value).__name__} found, but a mapping with {names[0]!r} was expected")
-    for name in names:
-        if name in value:
-            if name != names[0]:
-                forms.add(f"{name!r} instead of {names[0]!r}")
-            return value[name]
-    raise KeyError(f"no {names[0]!r}; it has {sorted(map(str, value))}")
+    name = next((name for name in names if name in value), None)
+    if name is None:
+        raise KeyError(f"no {names[0]!r} in the answer; it has {sorted(map(str, value))}")
+    if forms is not None and name != names[0]:
+        forms.add(f"{name!r} instead of {names[0]!r}")
+    return value[name]
 
 
 def _four(box: Any) -> list[float]:

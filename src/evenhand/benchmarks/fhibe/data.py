@@ -6,12 +6,11 @@ has two rows with the same path. A sample is an image; its id is the path relati
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from evenhand.core.records import Array, Attribute
 from evenhand.core.task import Dataset, Sample
 from evenhand.geometry.boxes import corners
 
-T = TypeVar("T")
+_SIZE = ("image_height", "image_width")
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class People:
 
     root: Path
     images: tuple[str, ...]  # the row's image, relative to the data root
-    image_of_row: NDArray[np.int64]  # the row's place among the distinct images
     image_ids: tuple[str | None, ...]
     subjects: tuple[str | None, ...]
     numbers: Array  # the row's place in the table on disk
@@ -48,10 +46,6 @@ class People:
     def units(self) -> Array:
         """(rows,): the subject of each row; the image where the table names none."""
         return np.array([subject or image for subject, image in zip(self.subjects, self.images, strict=True)])
-
-    def distinct_images(self) -> tuple[str, ...]:
-        """Every image once, in the order of the table."""
-        return tuple(dict.fromkeys(self.images))
 
     def rows_by_image(self) -> dict[str, list[int]]:
         """The rows of every image, in the order of the table."""
@@ -86,7 +80,6 @@ class PoseTruth:
     names: tuple[str, ...]
     sigmas: NDArray[np.float64]  # (keypoints,)
     poses: NDArray[np.float64]  # (rows, keypoints, 3); absent points are 0, 0, 0; visible ones have 2
-    person_xyxy: NDArray[np.float64]  # (rows, 4)
     face_xyxy: NDArray[np.float64]  # (rows, 4)
     segments: Sequence[Sequence[Segment]]
     sizes: NDArray[np.int64]  # (rows, 2): height, width
@@ -99,7 +92,6 @@ class PartTruth:
     people: People
     visible: tuple[tuple[str, ...], ...]  # in order of construction, as published
     corrected: tuple[tuple[str, ...], ...]  # with knees and ankles taken for legs
-    person_xywh: NDArray[np.float64]  # (rows, 4)
 
 
 @dataclass(frozen=True)
@@ -117,101 +109,114 @@ class FaceTruth:
     people: People
 
 
-def load_person_boxes(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[BoxTruth]:
-    """Images and the boxes of the people in them."""
-    return _boxes(data, options, "person_bbox", cache)
-
-
-def load_face_boxes(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[BoxTruth]:
-    """Images and the boxes of the faces in them."""
-    return _boxes(data, options, "face_bbox", cache)
-
-
-def load_masks(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[MaskTruth]:
-    """Images and the polygons of the people in them."""
-    table = _table(data, BODY_TABLE, ("segments", "image_height", "image_width"), options, cache)
+def load(task: str, folder: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[Any]:
+    """The data of a task; every sample says which task it is asked for, as a wrapped model must know."""
+    asked = {"task": task, "custom_keypoints": getattr(options, "custom_keypoints", None)}
+    checked_keypoints(asked["custom_keypoints"])  # before a large table is read
+    columns, truth_of = _TRUTHS[task]
+    name = FACE_TABLE if task in vocabulary.FACE_TASKS else BODY_TABLE
+    table = read_table(folder, name, (*columns, *vocabulary.ATTRIBUTES), cache)
+    if options.mini is not None:
+        table = table.take(mini_rows(len(table), options.mini))
+    facts: Mapping[str, Any] = {}
+    if task == "face_verification":
+        table, facts = _in_pairs(table)
     people = people_of(table, options)
-    return _dataset(table, people, MaskTruth(people, table.segments(), _sizes(table)))
+    truth, by_row = truth_of(table, people, options)
+    samples = []
+    for image, rows in people.rows_by_image().items():
+        given = {name: values[rows].tolist() if values.ndim > 1 else values[rows[0]] for name, values in by_row.items()}
+        samples.append(Sample(image, (table.root / image,), {**given, **asked}))
+    counts = {"rows": len(people), "images": len(samples), "subjects": len(set(people.subjects))}
+    return Dataset(
+        version=f"{table.path.stem} {table.fact.sha256[:12]}",
+        samples=tuple(samples),
+        truth=truth,
+        levels={name: attribute.levels for name, attribute in people.attributes.items()},
+        inputs=(table.fact,),
+        warnings=tuple(_warnings(people)),
+        facts={**counts, **facts},
+    )
 
 
-def load_poses(data: Path, options: KeypointOptions, cache: Path | None = None) -> Dataset[PoseTruth]:
-    """Images with person boxes given away, and the keypoints of the people in them."""
+Truth = tuple[Any, Mapping[str, Array]]  # what is known of every row, and what of it a sample gives away
+
+
+def _boxes(column: str, table: AnnotationTable, people: People, options: FhibeOptions) -> Truth:
+    return BoxTruth(people, corners(table.boxes(column))), {}
+
+
+def _masks(table: AnnotationTable, people: People, options: FhibeOptions) -> Truth:
+    return MaskTruth(people, table.segments(), _sizes(table)), {}
+
+
+def _poses(table: AnnotationTable, people: People, options: KeypointOptions) -> Truth:
     names = checked_keypoints(options.custom_keypoints)
-    wanted = ("keypoints", "segments", "person_bbox", "face_bbox", "image_height", "image_width")
-    table = _table(data, BODY_TABLE, wanted, options, cache)
-    people = people_of(table, options)
-    person = corners(table.boxes("person_bbox"))
     truth = PoseTruth(
         people,
         names,
         np.array([vocabulary.SIGMAS[name] for name in names]),
         poses(table.keypoints(), names),
-        person,
         corners(table.boxes("face_bbox")),
         table.segments(),
         _sizes(table),
     )
-    return _dataset(table, people, truth, {"person_boxes_xyxy": person})
+    return truth, {"person_boxes_xyxy": corners(table.boxes("person_bbox"))}
 
 
-def load_parts(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[PartTruth]:
-    """Images with person boxes given away, and the parts that are visible of each person."""
-    table = _table(data, BODY_TABLE, ("keypoints", "segments", "person_bbox"), options, cache)
-    people = people_of(table, options)
-    boxes, names = table.boxes("person_bbox"), [[segment.name for segment in row] for row in table.segments()]
+def _parts(table: AnnotationTable, people: People, options: FhibeOptions) -> Truth:
+    names = [[segment.name for segment in row] for row in table.segments()]
     annotated = list(zip(names, table.keypoints(), strict=True))
     visible, corrected = (
         tuple(visible_parts(segments, points, knees=knees) for segments, points in annotated) for knees in (False, True)
     )
-    truth = PartTruth(people, visible, corrected, boxes)
-    return _dataset(table, people, truth, {"person_boxes_xyxy": corners(boxes)})
+    return PartTruth(people, visible, corrected), {"person_boxes_xyxy": corners(table.boxes("person_bbox"))}
 
 
-def load_face_maps(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceMapTruth]:
-    """Face pictures and their label maps."""
-    table = _table(data, FACE_TABLE, ("CelebA",), options, cache)
-    people = people_of(table, options)
+def _face_maps(table: AnnotationTable, people: People, options: FhibeOptions) -> Truth:
     maps = []
     for number, cell in zip(table.numbers, table.texts("CelebA"), strict=True):
         try:
-            maps.append(Path(data) / combined_mask(cell))
+            maps.append(table.root / combined_mask(cell))
         except LiteralError as error:
             raise table.problem("CelebA", int(number), str(error)) from None
     # The published contract hands the mask's path to a wrapper's preprocessor.
-    given = {"mask_filepath": np.array([str(path) for path in maps])}
-    dataset = _dataset(table, people, FaceMapTruth(people, tuple(maps)), given)
-    samples = [replace(sample, given={"mask_filepath": sample.given["mask_filepath"][0]}) for sample in dataset.samples]
-    return replace(dataset, samples=tuple(samples))
+    return FaceMapTruth(people, tuple(maps)), {"mask_filepath": np.array([str(path) for path in maps], dtype=object)}
 
 
-def load_faces(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceTruth]:
-    """Face pictures."""
-    table = _table(data, FACE_TABLE, (), options, cache)
-    people = people_of(table, options)
-    return _dataset(table, people, FaceTruth(people))
+def _faces(table: AnnotationTable, people: People, options: FhibeOptions) -> Truth:
+    return FaceTruth(people), {}
 
 
-def load_identities(data: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[FaceTruth]:
-    """Face pictures that can be in a pair, by subject: one subject in the picture, two or more pictures of it."""
-    table = _table(data, FACE_TABLE, ("multiple_subjects",), options, cache)
+_TRUTHS: Mapping[str, tuple[tuple[str, ...], Callable[[AnnotationTable, People, Any], Truth]]] = {
+    "person_localization": (("person_bbox",), partial(_boxes, "person_bbox")),
+    "face_localization": (("face_bbox",), partial(_boxes, "face_bbox")),
+    "person_parsing": (("segments", *_SIZE), _masks),
+    "keypoint_estimation": (("keypoints", "segments", "person_bbox", "face_bbox", *_SIZE), _poses),
+    "body_parts_detection": (("keypoints", "segments", "person_bbox"), _parts),
+    "face_parsing": (("CelebA",), _face_maps),
+    "face_verification": (("multiple_subjects",), _faces),
+    "face_encoding": ((), _faces),
+    "face_super_resolution": ((), _faces),
+}
+
+
+def _in_pairs(table: AnnotationTable) -> tuple[AnnotationTable, dict[str, Any]]:
+    """The pictures that can be in a pair, by subject: one subject in the picture, two or more pictures of it."""
     if "subject_id" not in table:
         raise DataError(f"{table.path} has no column 'subject_id', which verification needs.")
-    alone = np.array([_is_zero(cell) for cell in table.texts("multiple_subjects")], dtype=np.bool_)
-    rows = len(table)
+    alone = np.array(
+        [(cell or "").strip().lower() in ("0", "0.0", "false") for cell in table.texts("multiple_subjects")],
+        dtype=np.bool_,
+    )
+    rows, together = len(table), int((~alone).sum())
     table = table.take(np.flatnonzero(alone))
     table = table.take(_by_subject(table.texts("subject_id")))
     table = table.take(np.flatnonzero(paired(np.array(table.texts("subject_id")))))
     if not len(table):
         raise DataError(f"{table.path}: no subject has two pictures of which it is the only subject.")
-    people = people_of(table, options)
-    facts = {
-        "eligible_images": len(table),
-        "left_out": {
-            "more than one subject": int((~alone).sum()),
-            "single picture": rows - int((~alone).sum()) - len(table),
-        },
-    }
-    return _dataset(table, people, FaceTruth(people), facts=facts)
+    left_out = {"more than one subject": together, "single picture": rows - together - len(table)}
+    return table, {"eligible_images": len(table), "left_out": left_out}
 
 
 def _by_subject(subjects: Sequence[str | None]) -> NDArray[np.int64]:
@@ -221,24 +226,34 @@ def _by_subject(subjects: Sequence[str | None]) -> NDArray[np.int64]:
     return np.asarray(known[np.argsort(texts, kind="quicksort")])
 
 
-def checked_keypoints(custom: Sequence[str] | None) -> tuple[str, ...]:
-    """The keypoints that are evaluated; a subset must be in COCO's order.
+def checked_keypoints(custom: Any) -> tuple[str, ...]:
+    """The keypoints that are evaluated; a subset must be in COCO's order. Refused with the published phrases.
 
     >>> checked_keypoints(["Nose", "Left eye"])
     ('Nose', 'Left eye')
     """
     if custom is None:
         return vocabulary.KEYPOINTS
-    order = {name: place for place, name in enumerate(vocabulary.KEYPOINTS)}
-    unknown = [name for name in custom if not isinstance(name, str) or name not in order]
-    if not custom or unknown:
+    if not isinstance(custom, list | tuple):
+        raise OptionError("custom_keypoints must be a list of keypoint names.")
+    if not custom:
         raise OptionError(
-            f"custom_keypoints must name some of the 17 COCO keypoints; found {unknown or 'none'}. "
-            f"They are: {', '.join(vocabulary.KEYPOINTS)}."
+            "You cannot provide an empty list of custom keypoints. Please provide a valid list of keypoints or set "
+            "custom_keypoints=None."
         )
-    places = [order[name] for name in custom]
-    if any(later <= earlier for earlier, later in itertools.pairwise(places)):
-        raise OptionError(f"custom_keypoints must be in COCO's order, each once; found {', '.join(custom)}.")
+    for name in custom:
+        if not isinstance(name, str):
+            raise OptionError(f"A keypoint you specified: {name} is not a string.")
+        if name not in vocabulary.KEYPOINTS:
+            raise OptionError(
+                f"A keypoint you specified: '{name}' is not a valid FHIBE keypoint. Valid keypoints are: "
+                f"{list(vocabulary.KEYPOINTS)}"
+            )
+    ordered = [name for name in vocabulary.KEYPOINTS if name in custom]
+    if list(custom) != ordered:
+        raise OptionError(
+            f"Custom keypoints are not in the correct order. Please output your keypoints in this order: {ordered}."
+        )
     return tuple(custom)
 
 
@@ -286,12 +301,10 @@ def visible_parts(
 def people_of(table: AnnotationTable, options: FhibeOptions) -> People:
     """The people in a table, with every attribute that it has."""
     images = tuple(str(image) for image in table.texts("filepath"))
-    places = {image: place for place, image in enumerate(dict.fromkeys(images))}
     nobody = (None,) * len(table)
     return People(
         table.root,
         images,
-        np.array([places[image] for image in images], dtype=np.int64),
         table.texts("image_id") if "image_id" in table else nobody,
         table.texts("subject_id") if "subject_id" in table else nobody,
         table.numbers,
@@ -386,29 +399,6 @@ def _attribute(
     return Attribute(levels, np.array([code[cell] for cell in cells], dtype=np.int32), patterns)
 
 
-def _dataset(
-    table: AnnotationTable,
-    people: People,
-    truth: T,
-    given: Mapping[str, Array] | None = None,
-    facts: Mapping[str, Any] | None = None,
-) -> Dataset[T]:
-    samples = tuple(
-        Sample(image, (table.root / image,), {name: values[rows].tolist() for name, values in (given or {}).items()})
-        for image, rows in people.rows_by_image().items()
-    )
-    counts = {"rows": len(people), "images": len(samples), "subjects": len(set(people.subjects))}
-    return Dataset(
-        version=f"{table.path.stem} {table.fact.sha256[:12]}",
-        samples=samples,
-        truth=truth,
-        levels={name: attribute.levels for name, attribute in people.attributes.items()},
-        inputs=(table.fact,),
-        warnings=tuple(_warnings(people)),
-        facts={**counts, **(facts or {})},
-    )
-
-
 def _warnings(people: People) -> Iterator[str]:
     for name, attribute in people.attributes.items():
         lacking = attributes.rows_without(attribute)
@@ -416,20 +406,5 @@ def _warnings(people: People) -> Iterator[str]:
             yield f"{lacking} of {len(people)} rows have no {name}; they are left out of its groups."
 
 
-def _table(data: Path, name: str, columns: Sequence[str], options: FhibeOptions, cache: Path | None) -> AnnotationTable:
-    table = read_table(data, name, (*columns, *vocabulary.ATTRIBUTES), cache)
-    return table if options.mini is None else table.take(mini_rows(len(table), options.mini))
-
-
-def _boxes(data: Path, options: FhibeOptions, column: str, cache: Path | None) -> Dataset[BoxTruth]:
-    table = _table(data, BODY_TABLE, (column,), options, cache)
-    people = people_of(table, options)
-    return _dataset(table, people, BoxTruth(people, corners(table.boxes(column))))
-
-
 def _sizes(table: AnnotationTable) -> NDArray[np.int64]:
-    return np.stack([table.whole("image_height"), table.whole("image_width")], axis=1)
-
-
-def _is_zero(cell: str | None) -> bool:
-    return cell is not None and cell.strip().lower() in ("0", "0.0", "false")
+    return np.stack([table.whole(side) for side in _SIZE], axis=1)

@@ -9,9 +9,10 @@ negative has pairs and p values but no disparity.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
@@ -24,12 +25,15 @@ from evenhand.stats.published import MIN_SCORES, MOST_LISTED, tested_pairs
 MIN_GROUP = MIN_SCORES
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _LABEL_WIDTH = 30
+_COMPARED = attrgetter("worst", "worst_scores", "best", "best_scores", "disparity", "p_value", "z", "significant")
 
 
 @dataclass(frozen=True)
 class Pair:
     """Two groups of one attribute combination, as the published report compares them."""
 
+    by: str  # the attribute combination
+    part: str | None  # for body parts
     worst: str
     worst_size: int
     best: str
@@ -37,8 +41,7 @@ class Pair:
     disparity: float | None  # None where a median is negative
     p_value: float | None
     effect: float | None  # z without tie correction, or Cohen's d; signed, of the first group
-    by: str = ""  # the attribute combination
-    part: str | None = None  # for body parts
+    significant: bool  # p below 0.05 / number of pairs of the same groups
 
     @property
     def row(self) -> list[str | int | float | None]:
@@ -48,26 +51,14 @@ class Pair:
         return [*where, self.worst, self.worst_size, self.best, self.best_size, *numbers]
 
 
-@dataclass(frozen=True)
-class Tested:
-    """Every pair of some groups, and whether each survives the correction."""
-
-    pairs: tuple[Pair, ...]
-    significant: tuple[Pair, ...]
-
-
-def rank_tests(groups: Mapping[str, Array]) -> Tested:
+def rank_tests(groups: Mapping[str, Array], by: str = "", part: str | None = None) -> tuple[Pair, ...]:
     """Every unordered pair of groups by the published rank test; groups in declared order.
 
-    >>> rank_tests({"a": [0.1] * 30, "b": [0.5, 0.6] * 15}).significant[0].worst
+    >>> rank_tests({"a": [0.1] * 30, "b": [0.5, 0.6] * 15})[0].worst
     'a'
     """
-    tested = tested_pairs({name: np.asarray(scores, dtype=np.float64) for name, scores in groups.items()})
-    pairs = [
-        Pair(test.worst, test.worst_scores, test.best, test.best_scores, test.disparity, test.p_value, test.z)
-        for test in tested
-    ]
-    return Tested(tuple(pairs), tuple(pair for pair, test in zip(pairs, tested, strict=True) if test.significant))
+    tests = tested_pairs({name: np.asarray(scores, dtype=np.float64) for name, scores in groups.items()})
+    return tuple(Pair(by, part, *_COMPARED(test)) for test in tests)
 
 
 class Grouped(Protocol):
@@ -108,13 +99,12 @@ def disparities(
     min_group: int | None = MIN_GROUP,
 ) -> tuple[Pair, ...]:
     """All significant pairs over the attribute combinations of a size (0: every size), in published order."""
+    names = attributes.canonical(asked)
     significant: list[Pair] = []
-    for by in _combinations(asked, size):
-        for part in scored.parts or (None,):
+    for length in range(1, len(names) + 1) if size == 0 else [size]:
+        for by, part in product(combinations(names, length), scored.parts or (None,)):
             groups = _eligible(scored.groups(by, part), by, largest_regions=largest_regions, min_group=min_group)
-            tests = rank_tests(groups)
-            key = attributes.group_key(by)
-            significant += [replace(pair, by=key, part=part) for pair in tests.significant]
+            significant += [pair for pair in rank_tests(groups, attributes.group_key(by), part) if pair.significant]
     return tuple(significant)
 
 
@@ -164,15 +154,11 @@ def bars(scored: Grouped, attribute: str, *, largest_regions: bool = True, part:
         tuple(float(np.mean(members)) if len(members) else float("nan") for members in groups.values()),
         tuple(len(members) for members in groups.values()),
         tuple(values),
-        tuple(_stars(pair, len(pairs)) for pair in pairs),
+        tuple(
+            next((mark for level, mark in _STARS if (pair.p_value or 0.0) < level / len(pairs)), "") for pair in pairs
+        ),
         pairs,
     )
-
-
-def _combinations(asked: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
-    names = attributes.canonical(asked)
-    for length in range(1, len(names) + 1) if size == 0 else [size]:
-        yield from combinations(names, length)
 
 
 def _eligible(
@@ -213,11 +199,6 @@ def _table_row(scored: Grouped, pair: Pair) -> list[str]:
 
 def _bullets(names: Sequence[str]) -> str:
     return "<br/>".join(f"&#8226; {name}" for name in names)
-
-
-def _stars(pair: Pair, significant: int) -> str:
-    p = pair.p_value if pair.p_value is not None else 1.0
-    return next((mark for level, mark in _STARS if p < level / significant), "")
 
 
 def plain_cell(cell: str) -> str:

@@ -20,7 +20,7 @@ from evenhand.benchmarks.fhibe.scores import AnswersByImage
 from evenhand.core.engine import Engine, Failed, Workplace
 from evenhand.core.errors import DataError, EvenhandError, PredictionError
 from evenhand.core.records import Array
-from evenhand.engines.processes import TIME_LIMIT
+from evenhand.engines.local import TIME_LIMIT
 from evenhand.files.inputs import opened_picture, too_many_pixels
 from evenhand.geometry.masks import MaskError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -138,10 +138,9 @@ def subset(labels: Sequence[Labels], rows: int) -> Subset:
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     sizes = np.diff(np.append(first, len(ordered)))
     codes = np.stack([column[order[first]] for column in columns], axis=1)
-    sorted_rows = row[order]
-    if any(len(label.rank) and label.rank[-1] + 1 < len(label.rank) for label in labels):
-        return _reordered(by, labels, codes, first, sizes, sorted_rows, order[first])
-    return Subset(by, tuple(labels), codes, first, sizes, sorted_rows)
+    groups = Subset(by, tuple(labels), codes, first, sizes, row[order])
+    share_a_number = any(len(label.rank) and label.rank[-1] + 1 < len(label.rank) for label in labels)
+    return _by_rank(groups, order[first]) if share_a_number else groups
 
 
 def _joined(labels: Sequence[Labels], rows: int) -> tuple[Array, list[Array]]:
@@ -171,18 +170,11 @@ def _limited(labels: Labels, rows: Array | None) -> Labels:
     return labels._replace(row=labels.row[keep], label=labels.label[keep])
 
 
-def _reordered(
-    by: tuple[str, ...],
-    labels: Sequence[Labels],
-    codes: Array,
-    starts: Array,
-    sizes: Array,
-    rows: Array,
-    appeared: Array,
-) -> Subset:
+def _by_rank(groups: Subset, appeared: Array) -> Subset:
     """The same groups where two labels share a number: by rank, then in order of first appearance."""
-    ranks = [label.rank[codes[:, place]] for place, label in enumerate(labels)]
+    ranks = [label.rank[groups.codes[:, place]] for place, label in enumerate(groups.labels)]
     order = np.lexsort((appeared, *reversed(ranks)))
-    moved = np.cumsum(sizes[order]) - sizes[order]
-    places = np.repeat(starts[order] - moved, sizes[order]) + np.arange(len(rows))
-    return Subset(by, tuple(labels), codes[order], moved, sizes[order], rows[places])
+    sizes = groups.sizes[order]
+    starts = np.cumsum(sizes) - sizes
+    places = np.repeat(groups.starts[order] - starts, sizes) + np.arange(len(groups.rows))
+    return replace(groups, codes=groups.codes[order], starts=starts, sizes=sizes, rows=groups.rows[places])

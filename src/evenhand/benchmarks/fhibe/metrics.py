@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe.options import threshold_keys
 from evenhand.benchmarks.fhibe.verification import (
+    FEW_EVENTS,
     TARGET,
     AcceptRate,
     accept_rate,
@@ -272,11 +273,7 @@ class TarAtOwnFar(_OfFaces):
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        others = (
-            "own_low", "own_high", "shared_low", "shared_high", "genuine_pairs", "impostor_pairs", "few_impostors",
-            "own_threshold", "own_realised_far",
-        )  # fmt: skip
-        return {"own": Direction.HIGHER, **dict.fromkeys(others, Direction.NEITHER)}
+        return {name: Direction.HIGHER if name == "own" else Direction.NEITHER for name in _OWN_RATES}
 
     @property
     def scales(self) -> Mapping[str, Scale]:
@@ -286,19 +283,19 @@ class TarAtOwnFar(_OfFaces):
     def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
         own = [accept_rate(*part.members(cell), self.far) for cell in range(part.size)]
         shared = _at_shared_threshold(part, whole, self.far)
-        values: dict[str, list[float | None]] = {
-            "own": [rate.rate for rate in own],
-            "own_low": [rate.low for rate in own],
-            "own_high": [rate.high for rate in own],
-            "shared_low": [rate.low for rate in shared],
-            "shared_high": [rate.high for rate in shared],
-            "genuine_pairs": [rate.genuine for rate in own],
-            "impostor_pairs": [rate.impostor for rate in own],
-            "few_impostors": [rate.rests_on_few(self.far) for rate in own],
-            "own_threshold": [rate.threshold for rate in own],
-            "own_realised_far": [rate.realised for rate in own],
+        columns = {
+            name: [getattr(rate, of_rate) for rate in (shared if name.startswith("shared") else own)]
+            for name, of_rate in _OWN_RATES.items()
         }
-        return {name: _numbers(column, "no genuine or no impostor pairs") for name, column in values.items()}
+        columns["few_impostors"] = [rate.impostor * self.far < FEW_EVENTS for rate in own]
+        return {name: _numbers(column, "no genuine or no impostor pairs") for name, column in columns.items()}
+
+
+_OWN_RATES = {  # output of `TarAtOwnFar` → field of `AcceptRate`
+    "own": "rate", "own_low": "low", "own_high": "high", "shared_low": "low", "shared_high": "high",
+    "genuine_pairs": "genuine", "impostor_pairs": "impostor", "few_impostors": "impostor",
+    "own_threshold": "threshold", "own_realised_far": "realised",
+}  # fmt: skip
 
 
 def _at_shared_threshold(part: FaceEmbeddings, whole: FaceEmbeddings, far: float) -> list[AcceptRate]:

@@ -8,6 +8,7 @@ of the default list and said; one that was asked for by name is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from evenhand.benchmarks.fhibe.data import FaceTruth, People
 from evenhand.benchmarks.fhibe.output_file import match_keys, parse, top_level, write_entries
 from evenhand.core.errors import EvenhandError, PredictionError
 from evenhand.core.results import Coverage
-from evenhand.core.task import Answers, Codec, Dataset, InputFact, Tools
+from evenhand.core.task import Answers, Codec, Dataset, Tools
 from evenhand.files import inputs
 from evenhand.files.writing import make_folder, write_file
 
@@ -100,34 +101,39 @@ class _PictureCodec(Codec[Picture]):
     def from_plain(self, plain: Any) -> Picture:
         return np.asarray(plain, dtype=np.uint8).tobytes()
 
+    def answers(
+        self, pictures: Mapping[str, Path], dataset: Dataset[Any], options: Any, lacking: str, extra: int = 0
+    ) -> Answers[Picture]:
+        """The pictures as answers; raises when some are missing and may not, `lacking` says what they are."""
+        missing = [sample.id for sample in dataset.samples if sample.id not in pictures]
+        if missing and options.missing == "refuse":
+            raise MissingAnswersError(
+                f"{lacking} {len(missing)} of {len(dataset.samples)} pictures, such as {missing[0]}. Write them all, "
+                "or leave these out with --set missing=missed."
+            )
+        coverage = Coverage(asked=len(dataset.samples), answered=len(pictures), missing=len(missing), extra=extra)
+        return Answers(dict(pictures), coverage, tuple(inputs.stamp(picture) for picture in pictures.values()))
+
 
 class EncodingCodec(_PictureCodec):
     """A folder of encoded pictures; `face_encodings` below a results folder, or the folder itself."""
 
     filename = ENCODINGS
-    about = "a folder with one picture per original: what can be recovered from its encoding"
     example = "face_encodings/<file name of the original>.png"
 
     def read(self, path: Path, dataset: Dataset[FaceTruth], options: Any) -> Answers[Picture]:
         folder = Path(path) / ENCODINGS if (Path(path) / ENCODINGS).is_dir() else Path(path)
         if not folder.is_dir():
             raise PredictionError(f"{path} is not a folder; face encodings are a folder with one PNG per picture.")
-        pictures: dict[str, Picture] = {}
+        pictures = {}
         forms = set()
         for sample, names in possible_names(dataset.truth.people).items():
             there = next((folder / name for name in names if (folder / name).is_file()), None)
             if there is not None:
                 pictures[sample] = there
                 forms.add("documented name" if there.name != names[0] else "name of the original")
-        missing = [sample.id for sample in dataset.samples if sample.id not in pictures]
-        if missing and options.missing == "refuse":
-            raise MissingAnswersError(
-                f"{folder} lacks the encodings of {len(missing)} of {len(dataset.samples)} pictures, such as "
-                f"{Path(missing[0]).name}. Write them all, or leave these out with --set missing=missed."
-            )
-        coverage = Coverage(asked=len(dataset.samples), answered=len(pictures), missing=len(missing))
-        facts = {"form": ", ".join(sorted(forms)) or "published"}
-        return Answers(pictures, coverage, tuple(_facts(pictures.values())), facts=facts)
+        answers = self.answers(pictures, dataset, options, f"{folder} lacks the encodings of")
+        return replace(answers, facts={"form": ", ".join(sorted(forms)) or "published"})
 
     def write(self, path: Path, answers: Iterable[tuple[str, Picture]], dataset: Dataset[Any], options: Any) -> None:
         make_folder(path)
@@ -139,28 +145,22 @@ class SuperResolutionCodec(_PictureCodec):
     """`{"<image path>": {"super_res_filename": "<picture>"}}`; relative names are looked for beside the file."""
 
     filename = OUTPUTS
-    about = "model_outputs.json: for every original the file of its super-resolved picture"
     example = '{"<image path>": {"super_res_filename": "<results>/super_<file name>.png"}}'
 
     def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Any:
         path = Path(path) / OUTPUTS if Path(path).is_dir() else Path(path)
         source = inputs.read(path, PredictionError)
         matched, extra = match_keys(top_level(source.data, path), [sample.id for sample in dataset.samples])
-        pictures, missing = {}, []
+        pictures = {}
         for sample in dataset.samples:
             entry = parse(bytes(matched[sample.id])) if sample.id in matched else None
             place = None if entry is None else _beside(_picture_named(sample.id, entry), path.parent)
-            if place is None:
-                missing.append(sample.id)
-            else:
+            if place is not None:
                 pictures[sample.id] = place
-        if missing and options.missing == "refuse":
-            raise MissingAnswersError(
-                f"{path}: {len(missing)} of {len(dataset.samples)} pictures have no super-resolved picture on disk, "
-                f"such as {missing[0]}. Write them all, or leave these out with --set missing=missed."
-            )
-        coverage = Coverage(asked=len(dataset.samples), answered=len(pictures), missing=len(missing), extra=len(extra))
-        return Answers(pictures, coverage, (source.fact, *_facts(pictures.values())))
+        answers = self.answers(
+            pictures, dataset, options, f"{path} names no super-resolved picture on disk for", len(extra)
+        )
+        return replace(answers, inputs=(source.fact, *answers.inputs))
 
     def write(self, path: Path, answers: Iterable[tuple[str, Picture]], dataset: Dataset[Any], options: Any) -> None:
         """The pictures as `super_<name>` beside the file that names them."""
@@ -204,7 +204,3 @@ def _beside(picture: Path, folder: Path) -> Path | None:
         if place.is_file():
             return place
     return None
-
-
-def _facts(pictures: Iterable[Picture]) -> Iterable[InputFact]:
-    return (inputs.stamp(picture) for picture in pictures if isinstance(picture, Path))

@@ -6,7 +6,7 @@ happened. Nothing is dropped: an image without an answer gives rows that score w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,10 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import pictures, scores, vocabulary
 from evenhand.benchmarks.fhibe.check import misread_boxes
-from evenhand.benchmarks.fhibe.codec import BoxDetections, FaceMap, PartProbabilities, PersonMasks, Poses
-from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, FaceTruth, MaskTruth, PartTruth, People, PoseTruth
+from evenhand.benchmarks.fhibe.codec import BoxDetections, FaceMap, PartProbabilities
+from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, FaceTruth, PartTruth, People
 from evenhand.benchmarks.fhibe.face_segmentation import label_scores, score_faces
-from evenhand.benchmarks.fhibe.options import (
-    FacePictureOptions,
-    FaceVerificationOptions,
-    FhibeOptions,
-    KeypointOptions,
-    ParsingOptions,
-    PartOptions,
-)
+from evenhand.benchmarks.fhibe.options import FacePictureOptions, FaceVerificationOptions, ParsingOptions, PartOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import Answers, Dataset, Tools
@@ -35,38 +28,23 @@ PARTS: tuple[str, ...] = (
 )  # fmt: skip
 
 
-def record_boxes(
-    dataset: Dataset[BoxTruth], answers: Answers[BoxDetections], options: FhibeOptions, tools: Tools
+def record_people(
+    columns: Callable[..., Mapping[str, Array]],
+    dataset: Dataset[Any],
+    answers: Answers[Any],
+    options: Any,
+    tools: Tools,
 ) -> Iterator[Records]:
-    """One row per annotated person or face, with its best overlap; says so when boxes seem to be of another form."""
-    overlaps = scores.box_overlaps(dataset.truth, answers)
-    for message in misread_boxes(dataset.truth, answers, overlaps):
+    """One row per annotated person or picture, with the columns that its task scores."""
+    yield person_rows(dataset.truth.people, columns(dataset.truth, answers, options, tools))
+
+
+def box_columns(truth: BoxTruth, answers: Answers[BoxDetections], options: Any, tools: Tools) -> dict[str, Array]:
+    """The best overlap of every annotated person or face; says so when boxes seem to be of another form."""
+    overlaps = scores.box_overlaps(truth, answers)
+    for message in misread_boxes(truth, answers, overlaps):
         tools.warn(message)
-    yield person_rows(dataset.truth.people, {"overlap": overlaps})
-
-
-def record_masks(
-    dataset: Dataset[MaskTruth], answers: Answers[PersonMasks], options: FhibeOptions, tools: Tools
-) -> Iterator[Records]:
-    """One row per annotated person, with its best mask overlap."""
-    masks = scores.mask_scores(dataset.truth, answers, tools.engine)
-    yield person_rows(dataset.truth.people, {"overlap": masks.overlap, "area": masks.area})
-
-
-def record_poses(
-    dataset: Dataset[PoseTruth], answers: Answers[Poses], options: KeypointOptions, tools: Tools
-) -> Iterator[Records]:
-    """One row per annotated person, with the share of keypoints found and the best similarity."""
-    poses = scores.pose_scores(dataset.truth, answers, options.pck_thresholds, tools.engine)
-    columns = {
-        "pck": poses.pck_mean,
-        "pck_at_thresholds": poses.pck,
-        "pck_missing_zero": poses.pck_missing_zero,
-        "pck_documented": poses.pck_documented,
-        "oks": poses.oks,
-        "area": poses.area,
-    }
-    yield person_rows(dataset.truth.people, columns)
+    return {"overlap": overlaps}
 
 
 def record_parts(
@@ -109,39 +87,29 @@ def record_faces(
 def record_embeddings(
     dataset: Dataset[FaceTruth], answers: Answers[Any], options: FaceVerificationOptions, tools: Tools
 ) -> Iterator[Records]:
-    """One row per eligible picture that the file names; its embedding is not a number where alignment failed."""
-    people = dataset.truth.people
-    rows, table = embedding_table([answers.get(image) for image in people.images])
-    yield person_rows(people, {"embedding": table}, rows)
+    """One row per eligible picture that the file names; its embedding is not a number where alignment failed.
 
-
-def embedding_table(answers: Sequence[Any]) -> tuple[Array, Array]:
-    """Which rows have an answer, and their embeddings (rows, dimensions); not a number where alignment failed.
-
-    In single precision where that holds them exactly, else in double.
+    Embeddings are in single precision where that holds them exactly, else in double.
     """
-    rows = np.array([row for row, vector in enumerate(answers) if vector is not None], dtype=np.int64)
-    vectors = [answers[row] for row in rows]
-    sizes = {len(vector) for vector in vectors if len(vector)}
+    people = dataset.truth.people
+    vectors = {row: vector for row, image in enumerate(people.images) if (vector := answers.get(image)) is not None}
+    sizes = {len(vector) for vector in vectors.values() if len(vector)}
     if not sizes:
         raise PredictionError("No eligible picture has an embedding.")
     if len(sizes) > 1:
         raise PredictionError(f"Embeddings of different lengths: {sorted(sizes)}. All must come from one model.")
     nothing = np.full(sizes.pop(), np.nan)
-    table = np.stack([vector if len(vector) else nothing for vector in vectors])
+    table = np.stack([vector if len(vector) else nothing for vector in vectors.values()])
     single = table.astype(np.float32)
-    return rows, single if np.array_equal(single.astype(np.float64), table, equal_nan=True) else table
+    exact = np.array_equal(single.astype(np.float64), table, equal_nan=True)
+    yield person_rows(people, {"embedding": single if exact else table}, np.array(list(vectors), dtype=np.int64))
 
 
-def record_pictures(
-    metrics: tuple[str, ...],
-    dataset: Dataset[FaceTruth],
-    answers: Answers[Path],
-    options: FacePictureOptions,
-    tools: Tools,
-) -> Iterator[Records]:
-    """One row per picture, with every number that could be measured."""
-    people = dataset.truth.people
+def picture_columns(
+    metrics: tuple[str, ...], truth: FaceTruth, answers: Answers[Path], options: FacePictureOptions, tools: Tools
+) -> dict[str, Array]:
+    """Every number of a picture that could be measured."""
+    people = truth.people
     rows = [row for row, image in enumerate(people.images) if answers.get(image) is not None]
     originals = [people.root / people.images[row] for row in rows]
     answered = [Path(answers.get(people.images[row]) or "") for row in rows]
@@ -151,7 +119,7 @@ def record_pictures(
         if not options.metrics or metric in options.metrics:
             values[rows] = pictures.compare(metric, answered, originals, tools, required=metric in options.metrics)
         columns[metric.lower()] = values
-    yield person_rows(people, columns)
+    return columns
 
 
 def person_rows(people: People, columns: Mapping[str, Array], rows: Array | None = None) -> Records:

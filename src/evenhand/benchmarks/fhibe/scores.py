@@ -8,31 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.fhibe.codec import (
-    BoxDetections,
-    PartProbabilities,
-    PersonMasks,
-    Poses,
-    fitting,
-)
-from evenhand.benchmarks.fhibe.data import BoxTruth, MaskTruth, PartTruth, People, PoseTruth
-from evenhand.benchmarks.fhibe.options import threshold_keys
+from evenhand.benchmarks.fhibe.codec import BoxDetections, PartProbabilities, PersonMasks, Poses, fitting
+from evenhand.benchmarks.fhibe.data import BoxTruth, MaskTruth, PartTruth, PoseTruth
+from evenhand.benchmarks.fhibe.options import KeypointOptions, threshold_keys
 from evenhand.benchmarks.fhibe.table import Segment
-from evenhand.core.engine import Engine, Serial, Workplace, finished
+from evenhand.core.engine import Engine, Workplace, finished
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
+from evenhand.core.task import Tools
 from evenhand.geometry import keypoints as kp
-from evenhand.geometry.boxes import offsets_of, overlaps_by_image
+from evenhand.geometry.boxes import overlaps_by_image
 from evenhand.geometry.masks import MaskError, Runs, area, overlap_matrix, runs_of_polygons
 
 IMAGES_PER_PART = 256
 P_co = TypeVar("P_co", covariant=True)
 Floats = NDArray[np.float64]
+Columns = Mapping[str, Array]  # (rows, …) each
 
 
 class AnswersByImage(Protocol[P_co]):
@@ -46,28 +42,20 @@ def box_overlaps(truth: BoxTruth, answers: AnswersByImage[BoxDetections]) -> Flo
 
     Confidence is not used, and several rows may claim the same prediction.
     """
-    people = truth.people
-    images = people.distinct_images()
-    entries = [answers.get(image) for image in images]
-    boxes = [entry.boxes_xyxy if entry is not None else np.zeros((0, 4)) for entry in entries]
-    counts = np.array([len(entry) for entry in boxes])
-    order = np.argsort(people.image_of_row, kind="stable")
+    rows_of = truth.people.rows_by_image()
+    entries = [answers.get(image) for image in rows_of]
+    boxes = [np.zeros((0, 4)), *(entry.boxes_xyxy for entry in entries if entry is not None)]
+    counts = [0 if entry is None else len(entry.boxes_xyxy) for entry in entries]
+    order = np.array([row for rows in rows_of.values() for row in rows], dtype=np.int64)
     pairs = overlaps_by_image(
         truth.boxes_xyxy[order],
-        offsets_of(people.image_of_row[order], len(images)),
-        np.concatenate(boxes) if boxes else np.zeros((0, 4)),
-        np.concatenate([[0], np.cumsum(counts)]),
+        np.cumsum([0, *map(len, rows_of.values())]),
+        np.concatenate(boxes),
+        np.cumsum([0, *counts]),
     )
-    best = np.zeros(len(people))
+    best = np.zeros(len(truth.people))
     np.maximum.at(best, order[pairs.first], np.nan_to_num(pairs.overlap, nan=0.0))
     return best
-
-
-class MaskScores(NamedTuple):
-    """Best mask overlap and mask area of each row."""
-
-    overlap: Floats
-    area: NDArray[np.int64]
 
 
 class _MaskPart(NamedTuple):
@@ -76,26 +64,24 @@ class _MaskPart(NamedTuple):
     predicted: Sequence[tuple[Runs, ...]]
 
 
-def mask_scores(truth: MaskTruth, answers: AnswersByImage[PersonMasks], engine: Engine | None = None) -> MaskScores:
-    """Rasterise every row's polygons and take the best overlap with any predicted mask of its image."""
+def mask_columns(truth: MaskTruth, answers: AnswersByImage[PersonMasks], options: Any, tools: Tools) -> Columns:
+    """Every row's polygons, rasterised: their best overlap with any predicted mask of the image, and their area."""
     rows_of = truth.people.rows_by_image()
     overlap, areas = np.zeros(len(truth.people)), np.zeros(len(truth.people), dtype=np.int64)
     parts = list(_mask_parts(truth, rows_of, answers))
-    results = finished((engine or Serial()).map(_score_masks, parts), "part of the images")
+    results = finished(tools.engine.map(_score_masks, parts), "part of the images")
     for rows, scored in zip(rows_of.values(), (image for part in results for image in part), strict=True):
         overlap[rows], areas[rows] = scored
-    return MaskScores(overlap, areas)
+    return {"overlap": overlap, "area": areas}
 
 
-def mask_areas(
-    people: People, segments: Sequence[Sequence[Segment]], sizes: Array, engine: Engine | None = None
-) -> Array:
+def mask_areas(segments: Sequence[Sequence[Segment]], sizes: Array, engine: Engine) -> Array:
     """(rows,): pixels of each row's whole-person mask."""
     parts = [
         (segments[start : start + IMAGES_PER_PART], sizes[start : start + IMAGES_PER_PART])
-        for start in range(0, len(people), IMAGES_PER_PART)
+        for start in range(0, len(segments), IMAGES_PER_PART)
     ]
-    areas = list(finished((engine or Serial()).map(_areas, parts), "part of the rows"))
+    areas = list(finished(engine.map(_areas, parts), "part of the rows"))
     return np.concatenate(areas) if areas else np.zeros(0, dtype=np.int64)
 
 
@@ -104,28 +90,14 @@ def row_runs(segments: Sequence[Segment], height: int, width: int) -> Runs:
     return runs_of_polygons([segment.points for segment in segments], height, width)
 
 
-@dataclass(frozen=True)
-class PoseScores:
-    """What happened to every annotated pose."""
+def pose_columns(truth: PoseTruth, answers: AnswersByImage[Poses], options: KeypointOptions, tools: Tools) -> Columns:
+    """PCK by index and OKS by best match, row by row (the two rules differ, and both are published).
 
-    pck: Floats  # (rows, thresholds): as published; NaN where no keypoint is visible
-    pck_missing_zero: Floats  # (rows,): a row without a prediction of its own scores 0
-    pck_documented: Floats  # (rows,): nearest predicted point, strictly within
-    oks: Floats  # (rows,): best similarity over all predictions of the image; NaN where undefined
-    area: Array  # (rows,)
-
-    @property
-    def pck_mean(self) -> Floats:
-        """(rows,): the mean over thresholds."""
-        return np.asarray(self.pck.mean(axis=1))
-
-
-def pose_scores(
-    truth: PoseTruth, answers: AnswersByImage[Poses], thresholds: Sequence[float], engine: Engine | None = None
-) -> PoseScores:
-    """PCK by index and OKS by best match, row by row (the two rules differ, and both are published)."""
-    people, levels = truth.people, np.asarray(thresholds, dtype=np.float64)
-    areas = mask_areas(people, truth.segments, truth.sizes, engine)
+    PCK is not a number where no keypoint is visible, OKS where nothing is labelled or predicted. By `pck_missing_zero`
+    a row without a prediction of its own scores 0; `pck_documented` takes the nearest predicted point, strictly within.
+    """
+    people, levels = truth.people, np.asarray(options.pck_thresholds, dtype=np.float64)
+    areas = mask_areas(truth.segments, truth.sizes, tools.engine)
     pck = np.full((len(people), len(levels)), np.nan)
     missing_zero, documented = np.full(len(people), np.nan), np.full(len(people), np.nan)
     oks = np.full(len(people), np.nan)
@@ -153,7 +125,14 @@ def pose_scores(
                 pck[row], missing_zero[row], documented[row] = near, near.mean(), closest.mean()
         if len(predicted) == 1 and len(rows) == 2 and not np.isnan(pck[rows]).any():
             pck[rows[1]] = pck[rows[0]]  # one prediction for two people: the second inherits the first's (Q7)
-    return PoseScores(pck, missing_zero, documented, oks, areas)
+    return {
+        "pck": np.asarray(pck.mean(axis=1)),
+        "pck_at_thresholds": pck,
+        "pck_missing_zero": missing_zero,
+        "pck_documented": documented,
+        "oks": oks,
+        "area": areas,
+    }
 
 
 def best_similarity(pose: Array, predicted: Array, mask_area: float, sigmas: Array) -> float:
@@ -194,8 +173,7 @@ def part_scores(truth: PartTruth, answers: AnswersByImage[PartProbabilities]) ->
     """
     predicted: dict[int, Mapping[str, float]] = {}
     for image, rows in truth.people.rows_by_image().items():
-        answer = answers.get(image)
-        listed = answer.people if answer is not None else ()
+        listed = answers.get(image) or ()
         if listed and len(listed) < len(rows):
             raise PredictionError(
                 f"image {image}: {len(listed)} people are answered, but {len(rows)} are annotated. "

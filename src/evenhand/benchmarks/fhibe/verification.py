@@ -17,7 +17,7 @@ import itertools
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +81,6 @@ class AcceptRate:
     genuine: int
     impostor: int
 
-    def rests_on_few(self, far: float) -> bool:
-        """Whether a threshold at a false accept rate is based on fewer than thirty false accepts."""
-        return self.impostor * far < FEW_EVENTS
-
 
 def group_validation(embeddings: Array, identities: Array) -> GroupValidation | None:
     """VAL of images given in the order of their paths; None when the published tool leaves the group out.
@@ -127,22 +123,17 @@ def drawn_pairs(identities: Array) -> tuple[ImagePairs, ImagePairs]:
     """
     ranks = _Ranks.of(np.asarray(identities))
     generator = random.Random(PAIR_SEED)
-    same = generator.sample(range(ranks.same_total), min(MOST_PAIRS, ranks.same_total))
-    different = generator.sample(range(ranks.different_total), min(MOST_PAIRS, ranks.different_total))
-    return ranks.same(np.array(same, dtype=np.int64)), ranks.different(np.array(different, dtype=np.int64))
+    totals = [int(ends[-1]) if len(ends) else 0 for ends in (ranks.same_ends, ranks.different_ends)]
+    same, different = (np.array(generator.sample(range(n), min(MOST_PAIRS, n)), dtype=np.int64) for n in totals)
+    return ranks.same(same), ranks.different(different)
 
 
 def shuffled_distances(embeddings: Array, same: ImagePairs, different: ImagePairs) -> tuple[NDArray[np.float64], Array]:
     """Minus the dot product of every drawn pair, and whether it is of one identity, in the published order."""
-    first = np.concatenate([same.first, different.first])
-    second = np.concatenate([same.second, different.second])
-    distance = np.empty(len(first))
-    for start in range(0, len(first), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        a = np.asarray(embeddings[first[part]], dtype=np.float64)
-        distance[part] = -np.einsum("ij,ij->i", a, np.asarray(embeddings[second[part]], dtype=np.float64))
+    pairs = ImagePairs(*(np.concatenate(ends) for ends in zip(same, different, strict=True)))
+    distance = -pair_scores(embeddings, pairs, np.float64)
     is_same = np.repeat([True, False], [len(same.first), len(different.first)])
-    order = shuffled(len(first))
+    order = shuffled(len(distance))
     return distance[order], is_same[order]
 
 
@@ -188,19 +179,23 @@ def accept_rate(embeddings: Array, identities: Array, far: float = TARGET) -> Ac
     independent.
     """
     embeddings, codes = np.asarray(embeddings, dtype=np.float32), _codes(identities)
-    impostors = _impostors(embeddings, codes, far)
-    accepted = accept_rate_at(embeddings, codes, impostors.threshold, impostor_pairs=impostors.pairs)
-    return accepted if accepted.rate is None else replace(accepted, realised=impostors.accepted / impostors.pairs)
+    total = _impostor_count(codes)
+    allowed = int(np.floor(far * total))
+    top = highest_impostors(embeddings, codes, allowed + 1).score if total else np.zeros(0, dtype=np.float32)
+    threshold, accepted = None, 0
+    if len(top):
+        limit = top[min(allowed, len(top) - 1)]  # the first score that must be refused
+        above = top[top > limit]
+        threshold, accepted = float(above.min() if len(above) else np.nextafter(limit, np.float32(np.inf))), len(above)
+    rate = accept_rate_at(embeddings, codes, threshold)
+    return rate if rate.rate is None else replace(rate, realised=accepted / total)
 
 
-def accept_rate_at(
-    embeddings: Array, identities: Array, threshold: float | None, *, impostor_pairs: int | None = None
-) -> AcceptRate:
+def accept_rate_at(embeddings: Array, identities: Array, threshold: float | None) -> AcceptRate:
     """Share of genuine pairs accepted at a threshold that was set elsewhere."""
     embeddings, codes = np.asarray(embeddings, dtype=np.float32), _codes(identities)
     pairs = genuine_pairs(codes)
-    genuine, subject = pair_scores(embeddings, pairs), codes[pairs.first]
-    total = _impostor_count(codes) if impostor_pairs is None else impostor_pairs
+    genuine, subject, total = pair_scores(embeddings, pairs), codes[pairs.first], _impostor_count(codes)
     if not len(genuine) or threshold is None:
         return AcceptRate(None, None, None, threshold, None, len(genuine), total)
     accepted = genuine >= threshold
@@ -230,14 +225,6 @@ class _Ranks:
         later = ends[codes] - 1 - place
         return cls(order, place, later, np.cumsum(later), np.cumsum(np.arange(n)[::-1] - later))
 
-    @property
-    def same_total(self) -> int:
-        return int(self.same_ends[-1]) if len(self.same_ends) else 0
-
-    @property
-    def different_total(self) -> int:
-        return int(self.different_ends[-1]) if len(self.different_ends) else 0
-
     def same(self, ranks: Array) -> ImagePairs:
         first = np.searchsorted(self.same_ends, ranks, side="right")
         within = ranks - (self.same_ends[first] - self.later[first])
@@ -253,12 +240,6 @@ class _Ranks:
             mate = self.order[np.where(there, self.place[first] + step, 0)]
             second += there & (mate <= second)
         return ImagePairs(first, second)
-
-
-class _Impostors(NamedTuple):
-    pairs: int
-    threshold: float | None
-    accepted: int
 
 
 def shuffled(count: int) -> list[int]:
@@ -315,12 +296,13 @@ def genuine_pairs(codes: Array) -> ImagePairs:
     return ImagePairs(np.concatenate(first), np.concatenate(second))
 
 
-def pair_scores(embeddings: Array, pairs: ImagePairs) -> NDArray[np.float32]:
-    """Dot products of pairs, in single precision."""
-    scores = np.empty(len(pairs.first), dtype=np.float32)
+def pair_scores(embeddings: Array, pairs: ImagePairs, precision: type[np.floating[Any]] = np.float32) -> Array:
+    """Dot products of pairs, in single precision unless another is asked for."""
+    scores = np.empty(len(pairs.first), dtype=precision)
     for start in range(0, len(scores), _BLOCK):
         part = slice(start, start + _BLOCK)
-        scores[part] = np.einsum("ij,ij->i", embeddings[pairs.first[part]], embeddings[pairs.second[part]])
+        first, second = (np.asarray(embeddings[ends[part]], dtype=precision) for ends in pairs)
+        scores[part] = np.einsum("ij,ij->i", first, second)
     return scores
 
 
@@ -361,20 +343,6 @@ def _codes(identities: Array) -> Array:
 def _impostor_count(codes: Array) -> int:
     counts = np.bincount(codes) if len(codes) else np.zeros(0, dtype=np.int64)
     return len(codes) * (len(codes) - 1) // 2 - int((counts * (counts - 1) // 2).sum())
-
-
-def _impostors(embeddings: Array, codes: Array, far: float) -> _Impostors:
-    """How many impostor pairs there are, and the score that a share `far` of them reaches at most."""
-    total = _impostor_count(codes)
-    allowed = int(np.floor(far * total))
-    top = highest_impostors(embeddings, codes, allowed + 1).score if total else np.zeros(0, dtype=np.float32)
-    if not len(top):
-        return _Impostors(total, None, 0)
-    limit = top[min(allowed, len(top) - 1)]  # the first score that must be refused
-    above = top[top > limit]
-    if len(above):
-        return _Impostors(total, float(above.min()), len(above))
-    return _Impostors(total, float(np.nextafter(limit, np.float32(np.inf))), 0)
 
 
 def _interval(accepted: Array, subject: Array) -> tuple[float | None, float | None]:

@@ -16,20 +16,23 @@ _TABLE: Mapping[str, Any] = json.loads(
     resources.files("evenhand.benchmarks.fhibe").joinpath("vocabulary.json").read_text(encoding="utf-8")
 )
 
+
+def _tuples(name: str) -> dict[str, tuple[str, ...]]:
+    return {key: tuple(values) for key, values in _TABLE[name].items()}
+
+
 ATTRIBUTES: tuple[str, ...] = tuple(_TABLE["attribute_order"])  # canonical order
 NOT_ON_FACES: frozenset[str] = frozenset(_TABLE["attributes_missing_on_face_dataset"])
 MULTI_VALUED: frozenset[str] = frozenset(_TABLE["multi_valued_attributes"])
-VALUES: Mapping[str, tuple[str, ...]] = {name: tuple(values) for name, values in _TABLE["attribute_values"].items()}
+VALUES: Mapping[str, tuple[str, ...]] = _tuples("attribute_values")
 SORTED_AS_TEXT = frozenset({"age", "user_hour_captured", "location_country", "apparent_skin_color_hue_lum"})
 SKIN_COLOURS = frozenset({"natural_skin_color", "apparent_skin_color"})
 SKIN_TYPES: Mapping[str, str] = dict(_TABLE["skin_type_of_value"])
 
-ANCESTRY_REGIONS: Mapping[str, tuple[str, ...]] = {
-    region: tuple(members) for region, members in _TABLE["ancestry_regions"].items()
-}
-NATIONALITY_REGIONS: Mapping[str, tuple[str, ...]] = {
-    region: tuple(members) for region, members in _TABLE["nationality_regions"].items()
-}
+ANCESTRY_REGIONS: Mapping[str, tuple[str, ...]] = _tuples("ancestry_regions")
+NATIONALITY_REGIONS: Mapping[str, tuple[str, ...]] = _tuples("nationality_regions")
+# Region → names of nationalities that no published region lists, with both spellings of what a subject wrote in itself.
+UNLISTED_NATIONALITIES: Mapping[str, tuple[str, ...]] = _tuples("unlisted_nationalities")
 REGIONS: Mapping[str, frozenset[str]] = {
     "ancestry": frozenset(ANCESTRY_REGIONS),
     "nationality": frozenset(NATIONALITY_REGIONS),
@@ -41,7 +44,6 @@ COUNTRY_VARIANTS: Mapping[str, str] = {
     for variant in variants
 }
 DROPPED_COUNTRIES: frozenset[str] = frozenset(_TABLE["country_cleanup"]["dropped_variants"])
-WRITE_IN = ("Free-text", "Report string")  # the data's spelling, and the documentation's
 
 KEYPOINTS_33: tuple[str, ...] = tuple(name.split(". ")[-1] for name in _TABLE["keypoints_33"])
 KEYPOINTS: tuple[str, ...] = tuple(_TABLE["keypoints_17"])  # COCO's, in COCO's order
@@ -53,9 +55,7 @@ SKIN_LABEL = FACE_LABELS.index("skin")
 
 BODY_TASKS: tuple[str, ...] = tuple(_TABLE["tasks"]["fhibe"])
 FACE_TASKS: tuple[str, ...] = tuple(_TABLE["tasks"]["fhibe_face_crop_align"])
-DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
-    task: tuple(metrics) for task, metrics in _TABLE["default_metrics"].items()
-}
+DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = _tuples("default_metrics")
 DEFAULT_ATTRIBUTES = ("pronoun", "age", "apparent_skin_color", "ancestry")
 
 

@@ -2,22 +2,26 @@
 
 A wrapper has `data_preprocessor(img_filepaths, **kwargs)`, which gives batches, and `__call__(batch)`,
 which gives one element per image of the batch; some tasks need `save_encoding`, `save_array`,
-`map_ears_to_skin` or `align_faces`. Which image an answer belongs to is found in `batches`.
+`map_ears_to_skin` or `align_faces`.
+
+The published contract ties answers to images by running position alone. Here the paths that a batch
+carries are used wherever it carries them; a loader that shuffles is refused, and one that drops, repeats or
+reorders images is caught and the image named.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.batches import BatchMatcher, refuse_shuffling
 from evenhand.benchmarks.fhibe.codec import (
     BoxDetections,
     FaceMap,
@@ -26,7 +30,9 @@ from evenhand.benchmarks.fhibe.codec import (
     Poses,
     aligned_path,
     data_root,
+    entry_named,
     face_map,
+    runs_from,
 )
 from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.core.errors import DataError, ModelError
@@ -34,7 +40,9 @@ from evenhand.core.task import Sample
 from evenhand.files.inputs import opened_picture
 from evenhand.files.writing import remove, temporary_folder
 from evenhand.geometry.boxes import extents
-from evenhand.geometry.masks import Runs, encode
+from evenhand.geometry.masks import encode
+
+_DEEPEST = 3  # levels of a batch that are searched for paths
 
 
 class WrapperMemberError(ModelError, AttributeError):
@@ -72,29 +80,20 @@ class WrappedModel:
         with temporary_folder() as folder:
             adapter = _TaskAdapter(self.name, self.wrapper, self.cuda, samples[0], folder)
             paths, arguments, failed = adapter.prepare(samples)
-            for sample in failed:
-                yield sample.id, np.zeros(0)
-            apart = {sample.id for sample in failed}
-            for sample, output in self._outputs(samples, apart, paths, arguments):
-                yield sample.id, adapter.read(sample, output)
-
-    def _outputs(
-        self, samples: Sequence[Sample], failed: set[str], paths: Sequence[str], arguments: Mapping[str, Any]
-    ) -> Iterator[tuple[Sample, Any]]:
-        """Every answer with its sample; answers to pictures that could not be aligned are left out."""
-        if len(failed) == len(samples):
-            return
-        with _no_gradients():
-            loader = self.wrapper.data_preprocessor(list(paths), **arguments)
-        refuse_shuffling(self.name, loader)
-        matcher = BatchMatcher(self.name, samples, failed, arguments.get("aligned_img_filepaths", paths), loader)
-        for number, batch in enumerate(loader):
+            yield from ((image, np.zeros(0)) for image in failed)
+            if len(failed) == len(samples):
+                return
             with _no_gradients():
-                outputs = _as_list(self.wrapper(batch))
-            for sample, output in zip(matcher.take(number, batch, len(outputs)), outputs, strict=True):
-                if sample.id not in failed:
-                    yield sample, output
-        matcher.close()
+                loader = self.wrapper.data_preprocessor(list(paths), **arguments)
+            refuse_shuffling(self.name, loader)
+            matcher = BatchMatcher(self.name, samples, failed, arguments.get("aligned_img_filepaths", paths), loader)
+            for number, batch in enumerate(loader):
+                with _no_gradients():
+                    outputs = list(_detached(self.wrapper(batch)))  # one element per image
+                for sample, output in zip(matcher.take(number, batch, len(outputs)), outputs, strict=True):
+                    if sample.id not in failed:
+                        yield sample.id, adapter.read(sample, output)
+            matcher.close()
 
 
 def adapt_wrapper(wrapper: Any, name: str, device: str) -> WrappedModel | None:
@@ -108,81 +107,203 @@ def adapt_wrapper(wrapper: Any, name: str, device: str) -> WrappedModel | None:
     return WrappedModel(own if isinstance(own, str) and own else name, wrapper, device.startswith("cuda"))
 
 
+class BatchMatcher:
+    """Which images a batch is about: by the paths that it carries, else by running position."""
+
+    def __init__(
+        self, name: str, samples: Sequence[Sample], failed: Collection[str], paths: Sequence[str], loader: Any
+    ) -> None:
+        """`paths` are second paths of the samples; those in `failed` need no answer."""
+        self.name, self.loader = name, loader
+        self.samples = [sample for sample in samples if sample.id not in failed]
+        self.by_path = dict(zip(paths, samples, strict=True))
+        self.by_path.update({str(sample.media[0]): sample for sample in samples})
+        self.answered: dict[str, None] = {}
+        self.waiting = (sample for sample in self.samples if sample.id not in self.answered)
+
+    def take(self, number: int, batch: Any, answers: int) -> list[Sample]:
+        """The images of a batch, one per answer; raises ModelError where that can't be said or is not once each."""
+        named = [self.by_path[path] for path in paths_in(batch, self.by_path)]
+        if len(named) != answers:
+            named = list({sample.id: sample for sample in named}.values())  # the same path may stand in two places
+        if named and len(named) != answers:
+            raise ModelError(
+                f"{self.name}: batch {number} carries the paths of {len(named)} images, such as {named[0].id}, but "
+                f"__call__ gave {answers} answers. One answer per image of the batch is needed, in its order."
+            )
+        chosen = named or self._next(number, answers)
+        for sample in chosen:
+            if sample.id in self.answered:
+                raise ModelError(f"{self.name}: the loader gave image {sample.id} twice (batch {number}).")
+            self.answered[sample.id] = None
+        return chosen
+
+    def close(self) -> None:
+        """Raises ModelError when an image had no answer."""
+        dropped = [sample.id for sample in self.samples if sample.id not in self.answered]
+        if dropped:
+            raise ModelError(
+                f"{self.name}: the loader dropped {len(dropped)} of {len(self.samples)} images, such as {dropped[0]}. "
+                "It must give every image once (is `drop_last` set?)."
+            )
+
+    def _next(self, number: int, answers: int) -> list[Sample]:
+        if not self.answered:
+            self._compare_order()
+        chosen = list(islice(self.waiting, answers))
+        if len(chosen) < answers:
+            raise ModelError(
+                f"{self.name}: batch {number} has {answers} answers, but only {len(chosen)} images were left after "
+                f"{len(self.answered)}. The loader repeats images, or __call__ gives too many."
+            )
+        return chosen
+
+    def _compare_order(self) -> None:
+        """Where batches carry no paths but the loader's data set lists them, it must list ours, in our order."""
+        paths = _listed_paths(getattr(self.loader, "dataset", None), self.by_path)
+        listed, wanted = [self.by_path[path].id for path in paths or []], [sample.id for sample in self.samples]
+        if paths is None or listed == wanted:
+            return
+        pairs = enumerate(zip(listed, wanted, strict=False))
+        place = next((place for place, (theirs, ours) in pairs if theirs != ours), min(len(listed), len(wanted)))
+        raise ModelError(
+            f"{self.name}: the loader's data set lists {len(listed)} images in an order of its own, the first out of "
+            f"place is {wanted[place] if place < len(wanted) else listed[place]}; {len(wanted)} were given. Keep the "
+            "order and leave none out, or let every batch carry the paths of its images."
+        )
+
+
+def paths_in(batch: Any, known: Mapping[str, Any], depth: int = 0) -> list[str]:
+    """The known paths that a batch carries, in order; none when it carries none.
+
+    >>> paths_in({"image": [0, 1], "path": ["a.png", "b.png"]}, {"a.png": 1, "b.png": 2})
+    ['a.png', 'b.png']
+    """
+    if isinstance(batch, str | Path):
+        return [str(batch)] if str(batch) in known else []
+    if depth >= _DEEPEST:
+        return []
+    if isinstance(batch, Mapping):
+        parts: Iterable[Any] = batch.values()
+    elif isinstance(batch, list | tuple):
+        parts = batch
+    else:
+        return []
+    return [path for part in parts for path in paths_in(part, known, depth + 1)]
+
+
+def refuse_shuffling(name: str, loader: Any) -> None:
+    sampler = type(getattr(loader, "sampler", None)).__name__
+    if "Random" in sampler or "Weighted" in sampler:
+        raise ModelError(
+            f"{name}: the loader shuffles ({sampler}). It must give the images in the order of the list: shuffle=False."
+        )
+
+
+def _listed_paths(dataset: Any, known: Mapping[str, Any]) -> list[str] | None:
+    """The list of known images that a data set keeps, as torch's usually do; None when it shows none."""
+    for value in getattr(dataset, "__dict__", {}).values():
+        if isinstance(value, list | tuple) and value and all(isinstance(path, str | Path) for path in value):
+            listed = [str(path) for path in value]
+            if all(path in known for path in listed):
+                return listed
+    return None
+
+
+def preprocessor_arguments(
+    task: str,
+    paths: Sequence[str],
+    boxes: Mapping[str, Sequence[Any]],
+    masks: Sequence[str],
+    encodings: Path,
+    custom: Sequence[str] | None,
+    *,
+    aligned: bool = True,
+) -> dict[str, Any]:
+    """What a wrapper's preprocessor is handed beside the paths, as published.
+
+    `boxes` are those of the people in each image: corners for keypoints, left, top, width, height for parts (Q10).
+    """
+    arguments: Mapping[str, dict[str, Any]] = {
+        "person_localization": {"gt_column_name": "person_bbox"},
+        "face_localization": {"gt_column_name": "face_bbox"},
+        "person_parsing": {"to_rle": True, "gt_column_name": "person_mask"},
+        "keypoint_estimation": {
+            "img_filepath_gt_bboxes": boxes,
+            "gt_keypoint_column_name": "keypoints_coco_fmt",
+            "gt_face_bbox_column_name": "face_bbox",
+            "kpt_oks_sigmas": np.array([vocabulary.SIGMAS[name] for name in custom or vocabulary.KEYPOINTS]),
+            "custom_keypoints": None if custom is None else list(custom),
+        },
+        "body_parts_detection": {"img_filepath_gt_bboxes": boxes, "gt_column_name": None},
+        "face_parsing": {
+            "mask_filepaths": masks,
+            "prediction_change_map": {"l_ear": "skin", "r_ear": "skin"},
+        },
+        "face_encoding": {
+            "aligned": aligned,
+            "aligned_filepaths": paths,
+            "encoded_filepaths": [str(encodings / Path(path).name) for path in paths],
+        },
+        "face_super_resolution": {"aligned": aligned},
+    }
+    return arguments[task]
+
+
+def aligned_arguments(
+    wrapper: Any, name: str, paths: Sequence[str], aligned: Sequence[str], root: Path, *, cuda: bool
+) -> dict[str, Any]:
+    """The same for verification, after the wrapper has aligned the pictures; one that aligns nothing looks at these.
+
+    `aligned` are the files that it is to write, all of them below `root`.
+    """
+    outcome = None
+    if hasattr(wrapper, "align_faces"):
+        for target in map(Path, aligned):
+            if not target.is_relative_to(root) or ".." in target.relative_to(root).parts:
+                raise DataError(
+                    f"Image {target} may lead out of the data folder, {root}; no aligned picture is written there."
+                )
+        with _no_gradients():
+            outcome = wrapper.align_faces(
+                img_filepaths=list(paths), aligned_img_filepaths=list(aligned), batch_size=1, num_workers=0, cuda=cuda
+            )
+    success = [True] * len(paths) if outcome is None else [bool(done) for done in outcome]
+    if len(success) != len(paths):
+        raise ModelError(
+            f"{name}: align_faces gave {len(success)} answers for {len(paths)} images; one per image is needed."
+        )
+    return {
+        "aligned": True,
+        "aligned_img_filepaths": list(aligned),
+        "success": success,
+        "success_aligned_img_filepaths": [path for path, done in zip(aligned, success, strict=True) if done],
+    }
+
+
 class _TaskAdapter:
     """What a task passes to the preprocessor, and how it reads what comes back."""
 
     def __init__(self, name: str, wrapper: Any, cuda: bool, first: Sample, folder: Path) -> None:
         self.name, self.wrapper, self.cuda, self.folder = name, wrapper, cuda, folder
         self.task, self.root = first.given["task"], data_root(first)
-        self.is_subset = first.given.get("custom_keypoints") is not None
-        self.keypoints = checked_keypoints(first.given.get("custom_keypoints"))
+        self.custom = first.given.get("custom_keypoints")
+        self.keypoints = checked_keypoints(self.custom)
 
-    def prepare(self, samples: Sequence[Sample]) -> tuple[list[str], dict[str, Any], list[Sample]]:
-        """Paths and keyword arguments for the preprocessor, and the samples that could not be aligned."""
+    def prepare(self, samples: Sequence[Sample]) -> tuple[list[str], dict[str, Any], dict[str, None]]:
+        """Paths and keyword arguments for the preprocessor, and the images that could not be aligned."""
         paths = [str(sample.media[0]) for sample in samples]
-        boxes = {path: sample.given.get("person_boxes_xyxy", []) for path, sample in zip(paths, samples, strict=True)}
-        encoded = [str(self._encoded(sample)) for sample in samples]
-        arguments: Mapping[str, dict[str, Any]] = {
-            "person_localization": {"gt_column_name": "person_bbox"},
-            "face_localization": {"gt_column_name": "face_bbox"},
-            "person_parsing": {"to_rle": True, "gt_column_name": "segments"},
-            "keypoint_estimation": {
-                "img_filepath_gt_bboxes": boxes,
-                "gt_keypoint_column_name": "keypoints",
-                "gt_face_bbox_column_name": "face_bbox",
-                "kpt_oks_sigmas": [vocabulary.SIGMAS[name] for name in self.keypoints],
-                "custom_keypoints": list(self.keypoints) if self.is_subset else None,
-            },
-            # Left, top, width, height here, corners for keypoints: the published tool does so (Q10).
-            "body_parts_detection": {
-                "img_filepath_gt_bboxes": {path: extents(np.array(listed)).tolist() for path, listed in boxes.items()}
-                if self.task == "body_parts_detection"
-                else {},
-                "gt_column_name": None,
-            },
-            "face_parsing": {
-                "mask_filepaths": [str(sample.given.get("mask_filepath", "")) for sample in samples],
-                "prediction_change_map": {"l_ear": "skin", "r_ear": "skin"},
-            },
-            "face_encoding": {"aligned": True, "aligned_filepaths": paths, "encoded_filepaths": encoded},
-            "face_super_resolution": {"aligned": True},
-        }
         if self.task == "face_verification":
-            return self._align(samples, paths)
-        return paths, arguments[self.task], []
-
-    def _align(self, samples: Sequence[Sample], paths: list[str]) -> tuple[list[str], dict[str, Any], list[Sample]]:
-        """Aligned pictures where the wrapper makes them; one that aligns nothing looks at the originals."""
-        aligned = [str(aligned_path(self.root, sample.id)) for sample in samples]
-        align = getattr(self.wrapper, "align_faces", None)
-        outcome = None
-        if align is not None:
-            for image in (Path(sample.id) for sample in samples):
-                if image.is_absolute() or ".." in image.parts:
-                    raise DataError(
-                        f"Image {image} may lead out of the data folder; no aligned picture is written there."
-                    )
-            with _no_gradients():
-                outcome = align(
-                    img_filepaths=list(paths),
-                    aligned_img_filepaths=list(aligned),
-                    batch_size=1,
-                    num_workers=0,
-                    cuda=self.cuda,
-                )
-        success = [True] * len(samples) if outcome is None else [bool(done) for done in outcome]
-        if len(success) != len(samples):
-            raise ModelError(
-                f"{self.name}: align_faces gave {len(success)} answers for {len(samples)} images; one per image "
-                "is needed."
-            )
-        arguments = {
-            "aligned": True,
-            "aligned_img_filepaths": aligned,
-            "success": success,
-            "success_aligned_img_filepaths": [path for path, done in zip(aligned, success, strict=True) if done],
-        }
-        return paths, arguments, [sample for sample, done in zip(samples, success, strict=True) if not done]
+            root = aligned_path(self.root, "")
+            aligned = [str(root / sample.id) for sample in samples]
+            arguments = aligned_arguments(self.wrapper, self.name, paths, aligned, root, cuda=self.cuda)
+            outcomes = zip(samples, arguments["success"], strict=True)
+            return paths, arguments, {sample.id: None for sample, done in outcomes if not done}
+        boxes = {path: sample.given.get("person_boxes_xyxy", []) for path, sample in zip(paths, samples, strict=True)}
+        if self.task == "body_parts_detection":
+            boxes = {path: extents(np.array(listed)).tolist() for path, listed in boxes.items()}
+        masks = [str(sample.given.get("mask_filepath", "")) for sample in samples]
+        return paths, preprocessor_arguments(self.task, paths, boxes, masks, self.folder, self.custom), {}
 
     def read(self, sample: Sample, output: Any) -> Any:
         """The answer that a wrapper's element stands for."""
@@ -210,7 +331,11 @@ class _TaskAdapter:
         listed = list(_listed(output, "masks", "detections"))
         scores = _array(_listed(output, "scores")).reshape(-1)
         keep = _people(output, len(listed))
-        runs = tuple(_runs(mask) for mask, kept in zip(listed, keep, strict=True) if kept)
+        people = [mask for mask, kept in zip(listed, keep, strict=True) if kept]
+        runs = tuple(
+            runs_from([mask], set())[0] if isinstance(mask, Mapping) else encode(_array(mask).astype(np.bool_))
+            for mask in people
+        )
         for mask in runs:
             self._of_picture(sample, (mask.height, mask.width), "mask")
         return PersonMasks(runs, tuple(scores[keep].tolist() if len(scores) == len(listed) else ()))
@@ -235,12 +360,10 @@ class _TaskAdapter:
                 f"{self.name}: image {sample.id}: {len(listed)} people, but {annotated} are annotated; "
                 "one mapping per annotated person was expected."
             )
-        return PartProbabilities(
-            tuple({str(part): float(value) for part, value in (person or {}).items()} for person in listed)
-        )
+        return tuple({str(part): float(value) for part, value in (person or {}).items()} for person in listed)
 
     def face(self, sample: Sample, output: Mapping[str, Any] | None) -> FaceMap:
-        answer = None if not output else _first(output, "detections")
+        answer = None if not output else entry_named(output, ("detections",))
         if answer is None:
             return FaceMap({})
         labels = np.squeeze(_array(answer))
@@ -248,7 +371,7 @@ class _TaskAdapter:
         return face_map(labels, ears_to_skin=bool(self.wrapper.map_ears_to_skin))
 
     def embedding(self, sample: Sample, output: Any) -> Any:
-        vector = _array(_first(output, "embeddings", "detections") if isinstance(output, Mapping) else output)
+        vector = _array(entry_named(output, ("embeddings", "detections")) if isinstance(output, Mapping) else output)
         vector = vector.astype(np.float64).reshape(-1) if vector.ndim == 1 or len(vector) == 1 else vector
         if vector.ndim != 1:
             raise ModelError(
@@ -258,8 +381,8 @@ class _TaskAdapter:
         return vector
 
     def encoding(self, sample: Sample, output: Any) -> bytes:
-        encoded = _first(output, "encoding", "encodings") if isinstance(output, Mapping) else output
-        return self._saved(sample, encoded, self._encoded(sample), "save_encoding")
+        encoded = entry_named(output, ("encoding", "encodings")) if isinstance(output, Mapping) else output
+        return self._saved(sample, encoded, self.folder / Path(sample.id).name, "save_encoding")
 
     def picture(self, sample: Sample, output: Any) -> bytes:
         return self._saved(sample, output, self.folder / f"super_{Path(sample.id).name}", "save_array")
@@ -273,9 +396,6 @@ class _TaskAdapter:
                 f"{self.name}: image {sample.id}: a {what} of {sides} for a picture of {size[0]} × {size[1]} "
                 "(height × width). Bring it back to the picture's size."
             )
-
-    def _encoded(self, sample: Sample) -> Path:
-        return self.folder / Path(sample.id).name
 
     def _saved(self, sample: Sample, output: Any, target: Path, method: str) -> bytes:
         """The content of the file that a method of the wrapper saves."""
@@ -326,34 +446,21 @@ def _no_gradients() -> Iterator[None]:
         yield
 
 
-def _as_list(outputs: Any) -> list[Any]:
-    """One element per image; a tensor or array is taken apart along its first axis."""
-    if hasattr(outputs, "detach"):
-        outputs = outputs.detach().cpu().numpy()
-    return list(outputs)
+def _detached(value: Any) -> Any:
+    """A tensor as an array; anything else as it is."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else value
 
 
 def _array(value: Any) -> Any:
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
-    return np.asarray(value)
-
-
-def _first(output: Any, *names: str) -> Any:
-    for name in names:
-        if name in output:
-            return output[name]
-    raise KeyError(f"no {names[0]!r} in the answer; it has {sorted(map(str, output))}")
+    return np.asarray(_detached(value))
 
 
 def _listed(output: Any, *names: str) -> Any:
     """The list under the first of these names; an answer that is None or empty, or a value None, is an empty list."""
-    if output is not None and not isinstance(output, Mapping):
-        raise TypeError(f"{type(output).__name__} found, but a mapping with {names[0]!r} was expected")
-    values = [output[name] for name in names if name in output] if output else []
-    if output and not values and names[0] != "scores":
-        raise KeyError(f"no {names[0]!r} in the answer; it has {sorted(map(str, output))}")
-    return [] if not values or values[0] is None else values[0]
+    if output is None or (isinstance(output, Mapping) and not output):
+        return []
+    values = output.get("scores") if names == ("scores",) else entry_named(output, names)
+    return [] if values is None else values
 
 
 def _people(output: Mapping[str, Any] | None, count: int) -> Any:
@@ -364,11 +471,3 @@ def _people(output: Mapping[str, Any] | None, count: int) -> Any:
     if len(labels) != count:
         raise ValueError(f"{len(labels)} labels for {count} findings")
     return np.asarray(labels == 0)
-
-
-def _runs(mask: Any) -> Runs:
-    if isinstance(mask, Mapping):
-        counts = mask["counts"]
-        height, width = (int(side) for side in mask["size"])
-        return Runs(height, width, counts.decode() if isinstance(counts, bytes) else str(counts))
-    return encode(_array(mask).astype(np.bool_))

@@ -12,7 +12,7 @@ __all__ = ["benchmark"]
 
 def __getattr__(name: str) -> Any:
     if name == "benchmark":
-        from evenhand.benchmarks.ijb.tasks import benchmark as found
+        from evenhand.benchmarks.ijb.tasks import benchmark as family
 
-        return found
+        return family
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

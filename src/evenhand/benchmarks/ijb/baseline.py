@@ -8,17 +8,17 @@ unless one is named. Neighbours are found block by block, ten of each face.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.detection import complete_boxes
 from evenhand.benchmarks.ijb.embeddings import FORMATS, open_array
 from evenhand.benchmarks.ijb.files import read_table
-from evenhand.benchmarks.ijb.layout import ProtocolFiles
+from evenhand.benchmarks.ijb.layout import KINDS, ProtocolFiles
 from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.submission import Parts, SubmittedEmbeddings, read_embedded
 from evenhand.benchmarks.ijb.templates import BOX, FacePlaces, ProtocolFaces, TemplateSet, faces_of
@@ -108,23 +108,23 @@ def cluster_submission(
 ) -> Clustering:
     """Cluster the faces of test 7 by their embeddings and write the cluster file."""
     layout = ProtocolFiles.of(data)
-    lists = {int(entry["subjects"]): entry for entry in layout.all(names.CLUSTERING)}
+    lists = {int(entry["subjects"]): entry for entry in layout.all("clustering")}
     if not lists or (subjects is not None and subjects not in lists):
         raise DataError(f"{data} has no clustering of {subjects or 'any'} subjects; there are {sorted(lists)}.")
     entry = lists[max(lists) if subjects is None else subjects]
     faces = faces_of(read_table(entry.path))
-    content, _ = read_embedded(Parts.of(submission), lambda content: content)
+    content, _ = read_embedded(Parts.of(submission))
     if content.index is None:
         raise PredictionError(f"{submission} has no faces.csv, so nothing says whose face each row is.")
     templates = TemplateSet.of(faces, entry.path)
     options = PoolingOptions(
         flip="none" if content.flipped is None else "sum", norm="unit", detector="off", media="flat"
     )
-    made = _without_subjects(content, data, faces).enrol(templates, options)
-    found = cluster_faces(made.vectors, made.enrolled, int(entry["hint"]), threshold)
-    rows = zip(faces.template.tolist(), faces.filename.to_list(), found.cluster.tolist(), strict=True)
+    pooled = _without_subjects(content, data, faces).enrol(templates, options)
+    clustering = cluster_faces(pooled.vectors, pooled.enrolled, int(entry["hint"]), threshold)
+    rows = zip(faces.template.tolist(), faces.filename.to_list(), clustering.cluster.tolist(), strict=True)
     write_csv(output, COLUMNS, ((template, name, cluster, 1.0) for template, name, cluster in rows))
-    return found
+    return clustering
 
 
 def cluster_detections(submission: Path, data: Path, output: Path, *, threshold: float | None = None) -> Clustering:
@@ -134,11 +134,10 @@ def cluster_detections(submission: Path, data: Path, output: Path, *, threshold:
     detection; a row of zeros is a failure to enrol. The hint of test 8 is far above the number of people, so a
     threshold that was found on other data serves better.
     """
-    lists = ProtocolFiles.of(data).all(names.DETECTION_CLUSTERING)
+    lists = ProtocolFiles.of(data).all("detection_clustering")
     if not lists:
-        raise DataError(
-            f"{data} has no list of media of test 8: no file like `ijbb_detection_clustering_hint_100000.csv`."
-        )
+        kind = KINDS["detection_clustering"]
+        raise DataError(f"{data} has no {kind.what}: no file like `{kind.example}`.")
     path = Path(submission) / "detections.csv"
     table = read_table(path, PredictionError)
     table.require("FILENAME", *BOX)
@@ -152,13 +151,13 @@ def cluster_detections(submission: Path, data: Path, output: Path, *, threshold:
         raise PredictionError(
             f"{source} has {len(vectors)} rows, but {path} lists {table.rows} detections. Write one row for each."
         )
-    made = enrol(vectors, Membership.of_single_faces(np.arange(len(vectors))), Pooling("none", "unit", "off", "flat"))
-    found = cluster_faces(made.vectors, made.enrolled, int(lists[0]["hint"]), threshold)
+    pooled = enrol(vectors, Membership.of_single_faces(np.arange(len(vectors))), Pooling("none", "unit", "off", "flat"))
+    clustering = cluster_faces(pooled.vectors, pooled.enrolled, int(lists[0]["hint"]), threshold)
     confidence = table.numbers("CONFIDENCE") if "CONFIDENCE" in table else np.ones(table.rows)
-    columns = (table.text("FILENAME"), found.cluster, confidence, *boxes.T)
+    columns = (table.text("FILENAME"), clustering.cluster, confidence, *boxes.T)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     write_csv(output, (*COLUMNS, *BOX), ((number, *row) for number, row in enumerate(rows, start=1)))
-    return found
+    return clustering
 
 
 def _without_subjects(content: SubmittedEmbeddings, data: Path, faces: ProtocolFaces) -> SubmittedEmbeddings:
@@ -168,27 +167,21 @@ def _without_subjects(content: SubmittedEmbeddings, data: Path, faces: ProtocolF
     metadata file says which sighting has which box.
     """
     assert content.index is not None
-    index = content.index
-    path = ProtocolFiles.of(data).optional(names.METADATA, "metadata file")
-    rows = np.full(len(faces), -1, dtype=np.int64)
-    by_name: dict[str, list[int]] = {}
-    for place, name in enumerate(index.filename.to_list()):
-        by_name.setdefault(name, []).append(place)
+    index, files = content.index, content.index.filename.to_list()
+    times = Counter(files)
+    alone = {name: place for place, name in enumerate(files) if times[name] == 1}
     boxes: dict[tuple[str, tuple[float, ...]], int] = {}
+    path = ProtocolFiles.of(data).optional("metadata")
     if path is not None and index.subject is not None:
         table = read_table(path)
-        subject, annotated = table.whole("SUBJECT_ID", missing=-1), FacePlaces.of(table).box
-        place_of = {
-            (name, subject): place
-            for place, (name, subject) in enumerate(zip(index.filename.to_list(), index.subject.tolist(), strict=True))
-        }
-        for name, who, box in zip(table.text("FILENAME").tolist(), subject.tolist(), annotated.tolist(), strict=True):
-            if (name, who) in place_of:
-                boxes[name, tuple(box)] = place_of[name, who]
-    for row, name in enumerate(faces.filename.to_list()):
-        found = boxes.get((name, tuple(faces.places.box[row].tolist())))
-        if found is None and len(by_name.get(name, ())) == 1:
-            found = by_name[name][0]
-        if found is not None:
-            rows[row] = index.row[found]
+        places = {person: place for place, person in enumerate(zip(files, index.subject.tolist(), strict=True))}
+        annotated = zip(table.text("FILENAME").tolist(), table.whole("SUBJECT_ID", missing=-1).tolist(), strict=True)
+        for person, box in zip(annotated, FacePlaces.of(table).box.tolist(), strict=True):
+            if person in places:
+                boxes[person[0], tuple(box)] = places[person]
+    rows = np.full(len(faces), -1, dtype=np.int64)
+    for row, (name, box) in enumerate(zip(faces.filename.to_list(), faces.places.box.tolist(), strict=True)):
+        place = boxes.get((name, tuple(box)), alone.get(name))
+        if place is not None:
+            rows[row] = index.row[place]
     return replace(content, index=None, rows=rows, row_names=None, video=None, scores=None)

@@ -8,20 +8,19 @@ attached to (IJB-B README, 4.2.7 and 4.2.8).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.data import SubjectMetadata
 from evenhand.benchmarks.ijb.detection import complete_boxes
-from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
-from evenhand.benchmarks.ijb.layout import ProtocolFiles
+from evenhand.benchmarks.ijb.files import ProtocolTable, file_of, read_table
+from evenhand.benchmarks.ijb.layout import NamedFile, ProtocolFiles, release_of
 from evenhand.benchmarks.ijb.options import ClusteringOptions, DetectionClusteringOptions
-from evenhand.benchmarks.ijb.templates import BOX, TemplateSamples, template_places
+from evenhand.benchmarks.ijb.templates import BOX, template_places, template_samples
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Records
 from evenhand.core.results import Coverage
@@ -29,7 +28,12 @@ from evenhand.core.task import Codec, Dataset, InputFact, Sample, Submitted, Too
 from evenhand.files.outputs import write_csv
 from evenhand.geometry.assignment import assign_by_overlap
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
-from evenhand.metrics.clustering import FAILED_TO_ENROL, bcubed
+from evenhand.metrics.clustering import FAILED_TO_ENROL, BCubed, bcubed
+
+# The three conventions for failures to enrol: all count, none counts, those that were not detected count.
+ALL = BCubed("BCubed")
+WITHOUT_FAILURES = BCubed("BCubed without FTE", recall="recall_enrolled", among="enrolled")
+WITHOUT_ASSIGNED = BCubed("BCubed without assigned FTE", recall="recall_assigned", among="not_assigned_failure")
 
 
 class SubProtocol(NamedTuple):
@@ -38,7 +42,6 @@ class SubProtocol(NamedTuple):
     subjects: int
     hint: int  # an upper bound on the number of clusters, given to the algorithm
     template: NDArray[np.int64]
-    path: Path
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,17 @@ class ClusterTruth:
     subject: NDArray[np.int64]
     filename: NDArray[np.object_]
     path: Path
-    sub_protocols: tuple[SubProtocol, ...]  # that may be answered, by rising number of subjects; none: not known
+    sub_protocols: tuple[SubProtocol, ...] = ()  # that may be answered, by rising number of subjects; none: not known
     people: SubjectMetadata | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> tuple[ClusterTruth, InputFact]:
+        """A file of ground truth."""
+        table = read_table(path)
+        table.require("TEMPLATE_ID", "SUBJECT_ID", "FILENAME")
+        template = table.whole("TEMPLATE_ID")
+        table.refuse_repeated(template, "template")
+        return cls(template, table.whole("SUBJECT_ID"), table.text("FILENAME"), Path(path)), table.fact
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,13 @@ class FacesOfInterest:
     media: frozenset[str] | None = None  # the protocol's files; None when it is not given
     people: SubjectMetadata | None = None
 
+    @classmethod
+    def read(cls, path: Path) -> tuple[FacesOfInterest, InputFact]:
+        """A file of ground truth."""
+        table = read_table(path)
+        table.require("SUBJECT_ID", "FILENAME", *BOX)
+        return cls(table.whole("SUBJECT_ID"), table.text("FILENAME"), complete_boxes(table)), table.fact
+
 
 @dataclass(frozen=True)
 class ClusteredDetections:
@@ -91,64 +110,47 @@ class Associated(NamedTuple):
     background: NDArray[np.int64]  # detections that are attached to none
 
 
-def read_cluster_truth(path: Path) -> tuple[ProtocolTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.object_]]:
-    """Template, subject and file of a ground truth of test 7."""
-    table = read_table(path)
-    table.require("TEMPLATE_ID", "SUBJECT_ID", "FILENAME")
-    template = table.whole("TEMPLATE_ID")
-    table.refuse_repeated(template, "template")
-    return table, template, table.whole("SUBJECT_ID"), table.text("FILENAME")
-
-
 def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[ClusterTruth]:
     """Test 7: whose face is whose, and the lists of the sub-protocols where they are there.
 
     Without a file of ground truth, subjects are found in the metadata file by the faces' file and box.
     """
-    folder = Path(folder)
     layout = ProtocolFiles.of(folder)
-    lists = {int(entry["subjects"]): entry for entry in layout.all(names.CLUSTERING)}
+    lists = {int(entry["subjects"]): entry for entry in layout.all("clustering")}
     if options.subjects is not None and lists and options.subjects not in lists:
         raise DataError(f"{folder} has no clustering of {options.subjects} subjects; there are {sorted(lists)}.")
     tables = {number: read_table(lists[number].path) for number in sorted(lists)}
-    plain = folder / "ground_truth.csv"
-    path = plain if plain.is_file() else layout.optional(names.CLUSTERING_TRUTH, "ground truth of clustering")
-    if path is None and tables and layout.all(names.METADATA):
-        path = layout.one(names.METADATA, "metadata file")
-        template, subject, filename = _truth_from_metadata(tables, path)
-        inputs: tuple[InputFact, ...] = ()
+    metadata = layout.optional("metadata")
+    inputs: tuple[InputFact, ...] = ()
+    if layout.optional("clustering_truth") is None and tables and metadata is not None:
+        truth = _truth_from_metadata(tables, metadata)
     else:
-        path = layout.one(names.CLUSTERING_TRUTH, "ground truth of clustering") if path is None else path
-        table, template, subject, filename = read_cluster_truth(path)
-        inputs = (table.fact,)
-    chosen = []
-    for number, protocol in tables.items():
-        if options.subjects not in (None, number):
-            continue
-        listed = protocol.whole("TEMPLATE_ID")
-        protocol.refuse_repeated(listed, "template")
-        unknown = np.flatnonzero(~np.isin(listed, template))
-        if len(unknown):
-            raise DataError(
-                f"{protocol.path}, line {int(unknown[0]) + 2}: template {listed[unknown[0]]} is not in {path}."
-            )
-        chosen.append(SubProtocol(number, int(lists[number]["hint"]), listed, protocol.path))
-        inputs = (*inputs, protocol.fact)
-    people = SubjectMetadata.of(layout, np.unique(subject))
+        truth, fact = ClusterTruth.read(layout.one("clustering_truth"))
+        inputs = (fact,)
+    asked = [number for number in tables if options.subjects in (None, number)]
+    chosen = [_sub_protocol(lists[number], tables[number], truth) for number in asked]
+    inputs += tuple(tables[number].fact for number in asked)
+    people = SubjectMetadata.of(layout, np.unique(truth.subject))
     return Dataset(
-        version=path.name.partition("_")[0].upper(),
-        samples=TemplateSamples(chosen[-1].template if chosen else template),
-        truth=ClusterTruth(template, subject, filename, path, tuple(chosen), people),
+        version=release_of(truth.path),
+        samples=template_samples(chosen[-1].template if chosen else truth.template),
+        truth=replace(truth, sub_protocols=tuple(chosen), people=people),
         levels=people.attribute_levels,
         inputs=(*inputs, *people.inputs),
         facts={"sub_protocols": sorted(lists)},
     )
 
 
-def _truth_from_metadata(
-    tables: Mapping[int, ProtocolTable], path: Path
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.object_]]:
-    """Template, subject and file of all listed faces, found by file and box, or by a file that shows one person."""
+def _sub_protocol(entry: NamedFile, table: ProtocolTable, truth: ClusterTruth) -> SubProtocol:
+    listed = table.whole("TEMPLATE_ID")
+    table.refuse_repeated(listed, "template")
+    unknown = ~np.isin(listed, truth.template)
+    table.refuse(unknown, lambda row: f"template {listed[row]} is not in {truth.path}.")
+    return SubProtocol(int(entry["subjects"]), int(entry["hint"]), listed)
+
+
+def _truth_from_metadata(tables: Mapping[int, ProtocolTable], path: Path) -> ClusterTruth:
+    """Whose face each listed one is, found by file and box, or by a file that shows one person."""
     metadata = read_table(path)
     subjects, files = metadata.whole("SUBJECT_ID", missing=-1), metadata.text("FILENAME").tolist()
     boxes = metadata.matrix(BOX)
@@ -158,7 +160,7 @@ def _truth_from_metadata(
         if subject >= 0:
             by_box.setdefault((name, *box), []).append(subject)
             by_file.setdefault(name, set()).add(subject)
-    found: dict[int, tuple[int, str]] = {}
+    known: dict[int, tuple[int, str]] = {}  # subject and file by template
     for table in tables.values():
         rows = zip(
             table.whole("TEMPLATE_ID").tolist(),
@@ -177,11 +179,12 @@ def _truth_from_metadata(
                 raise DataError(
                     f"{table.path}, line {line}: {name} is not in {path} ({problem}), so whose face it is is unknown."
                 )
-            if found.setdefault(template, (who, name)) != (who, name):
+            if known.setdefault(template, (who, name)) != (who, name):
                 raise DataError(f"{table.path}, line {line}: template {template} is another face in another list.")
-    template = np.array(sorted(found), dtype=np.int64)
-    subject = np.array([found[one][0] for one in template.tolist()], dtype=np.int64)
-    return template, subject, np.array([found[one][1] for one in template.tolist()], dtype=object)
+    templates = np.array(sorted(known), dtype=np.int64)
+    subject = np.array([known[template][0] for template in templates.tolist()], dtype=np.int64)
+    filename = np.array([known[template][1] for template in templates.tolist()], dtype=object)
+    return ClusterTruth(templates, subject, filename, path)
 
 
 class ClusterCodec(Codec[Any]):
@@ -192,8 +195,8 @@ class ClusterCodec(Codec[Any]):
 
     def read(self, path: Path, dataset: Dataset[ClusterTruth], options: Any) -> Submitted[Clustered]:
         truth = dataset.truth
-        path = self._file(Path(path), truth)
-        table = read_table(path, PredictionError)
+        answers = (f"clusters_{protocol.subjects}.csv" for protocol in reversed(truth.sub_protocols))
+        table = read_table(file_of(path, *answers, self.filename, "cluster_file.csv"), PredictionError)
         table.require("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX")
         template = table.whole("TEMPLATE_ID")
         table.refuse_repeated(template, "template")
@@ -208,7 +211,7 @@ class ClusterCodec(Codec[Any]):
             "FILENAME",
         )
         cluster = checked_clusters(table)
-        chosen = _answered(truth, template, path)
+        chosen = _answered(table, truth, template)
         confidence = table.numbers("CONFIDENCE") if "CONFIDENCE" in table else np.full(len(template), np.nan)
         asked = len(template) if chosen is None else len(chosen.template)
         failed = int((cluster == FAILED_TO_ENROL).sum())
@@ -236,31 +239,21 @@ class ClusterCodec(Codec[Any]):
         )
         write_csv(Path(path), ("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE"), rows)
 
-    def _file(self, path: Path, truth: ClusterTruth) -> Path:
-        if not path.is_dir():
-            return path
-        answers = [f"clusters_{protocol.subjects}.csv" for protocol in reversed(truth.sub_protocols)]
-        known = [*answers, self.filename, "cluster_file.csv"]
-        for name in known:
-            if (path / name).is_file():
-                return path / name
-        raise PredictionError(f"{path} has no {', '.join(known)}.")
 
-
-def _answered(truth: ClusterTruth, template: NDArray[np.int64], path: Path) -> SubProtocol | None:
+def _answered(table: ProtocolTable, truth: ClusterTruth, template: NDArray[np.int64]) -> SubProtocol | None:
     """The sub-protocol that a file answers: the smallest that lists all its templates."""
-    foreign = np.zeros(0, dtype=np.int64)
-    for protocol in truth.sub_protocols:
-        foreign = np.flatnonzero(~np.isin(template, protocol.template))
-        if not len(foreign):
-            return protocol
-    if not truth.sub_protocols:
-        return None
-    row, largest = int(foreign[0]), truth.sub_protocols[-1]
-    raise PredictionError(
-        f"{path}, line {row + 2}: template {template[row]} does not belong to the clustering of {largest.subjects} "
-        f"subjects ({len(foreign)} such lines). Choose another with subjects=…"
-    )
+    protocols = truth.sub_protocols
+    answered = next((protocol for protocol in protocols if np.isin(template, protocol.template).all()), None)
+    if answered is None and protocols:
+        foreign = ~np.isin(template, protocols[-1].template)
+        table.refuse(
+            foreign,
+            lambda row: (
+                f"template {template[row]} does not belong to the clustering of {protocols[-1].subjects} "
+                f"subjects ({int(foreign.sum())} such lines). Choose another with subjects=…"
+            ),
+        )
+    return answered
 
 
 def record_clusters(
@@ -284,34 +277,26 @@ def record_clusters(
 
 def load_detection_clustering(folder: Path, options: DetectionClusteringOptions) -> Dataset[FacesOfInterest]:
     """Test 8: the faces of interest, and the list of files where it is there."""
-    folder = Path(folder)
     layout = ProtocolFiles.of(folder)
-    plain = folder / "ground_truth.csv"
-    path = (
-        plain
-        if plain.is_file()
-        else layout.one(names.DETECTION_CLUSTERING_TRUTH, "ground truth of detection and clustering")
-    )
-    table = read_table(path)
-    table.require("SUBJECT_ID", "FILENAME", *BOX)
-    subject = table.whole("SUBJECT_ID")
-    inputs: tuple[InputFact, ...] = (table.fact,)
+    path = layout.one("detection_clustering_truth")
+    truth, fact = FacesOfInterest.read(path)
+    inputs: tuple[InputFact, ...] = (fact,)
     media, hint = None, None
-    lists = layout.all(names.DETECTION_CLUSTERING)
+    lists = layout.all("detection_clustering")
     if lists:
         protocol = read_table(lists[0].path)
         media, hint = frozenset(protocol.text("FILENAME").tolist()), int(lists[0]["hint"])
         inputs = (*inputs, protocol.fact)
-    people = SubjectMetadata.of(layout, np.unique(subject))
-    truth = FacesOfInterest(subject, table.text("FILENAME"), complete_boxes(table), media, people)
-    files = sorted(media) if media is not None else sorted(set(truth.filename.tolist()))
+    subjects = np.unique(truth.subject)
+    people = SubjectMetadata.of(layout, subjects)
+    files = set(truth.filename.tolist()) if media is None else media
     return Dataset(
-        version=path.name.partition("_")[0].upper(),
-        samples=[Sample(name) for name in files],
-        truth=truth,
+        version=release_of(path),
+        samples=[Sample(name) for name in sorted(files)],
+        truth=replace(truth, media=media, people=people),
         levels=people.attribute_levels,
         inputs=(*inputs, *people.inputs),
-        facts={"faces": len(subject), "subjects": len(np.unique(subject)), "hint": hint},
+        facts={"faces": len(truth.subject), "subjects": len(subjects), "hint": hint},
     )
 
 
@@ -325,47 +310,34 @@ class DetectionClusterCodec(Codec[Any]):
     )
 
     def read(self, path: Path, dataset: Dataset[FacesOfInterest], options: Any) -> Submitted[ClusteredDetections]:
-        path = Path(path)
-        if path.is_dir():
-            there = [path / name for name in (self.filename, "detection_cluster_file.csv") if (path / name).is_file()]
-            if not there:
-                raise PredictionError(f"{path} has no {self.filename}.")
-            path = there[0]
-        answer, fact = read_clustered_detections(path)
-        media = dataset.truth.media
+        table = read_table(file_of(path, self.filename, "detection_cluster_file.csv"), PredictionError)
+        table.require("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", *BOX)
+        table.refuse_repeated(table.whole("TEMPLATE_ID"), "template")
+        answer = ClusteredDetections(table.text("FILENAME"), checked_clusters(table), complete_boxes(table))
+        files, media = answer.filename.tolist(), dataset.truth.media
         if media is not None:
-            for row, name in enumerate(answer.filename.tolist()):
-                if name not in media:
-                    raise PredictionError(f"{path}, line {row + 2}: {name!r} is no file of the protocol.")
+            unknown = np.array([name not in media for name in files], dtype=np.bool_)
+            table.refuse(unknown, lambda row: f"{files[row]!r} is no file of the protocol.")
         asked = len(dataset.samples)
-        answered = len(set(answer.filename.tolist()))
         return Submitted(
             answer,
-            Coverage(asked=asked, answered=asked, empty=max(asked - answered, 0)),
-            (fact,),
+            Coverage(asked=asked, answered=asked, empty=max(asked - len(set(files)), 0)),
+            (table.fact,),
             facts={"detections": len(answer.cluster)},
         )
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
         """Answers are sequences of (left, top, width, height, confidence, cluster) by file."""
-        detections = (
+        lines = (
             (name, int(cluster), float(confidence), *(float(value) for value in box))
-            for name, found in answers
-            for *box, confidence, cluster in found
+            for name, detections in answers
+            for *box, confidence, cluster in detections
         )
-        rows = ((number, *detection) for number, detection in enumerate(detections, start=1))
+        rows = ((number, *line) for number, line in enumerate(lines, start=1))
         write_csv(Path(path), ("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", "CONFIDENCE", *BOX), rows)
 
 
-def read_clustered_detections(path: Path) -> tuple[ClusteredDetections, InputFact]:
-    """The output file of test 8."""
-    table = read_table(path, PredictionError)
-    table.require("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX", *BOX)
-    table.refuse_repeated(table.whole("TEMPLATE_ID"), "template")
-    return ClusteredDetections(table.text("FILENAME"), checked_clusters(table), complete_boxes(table)), table.fact
-
-
-def associate(truth: FacesOfInterest, found: ClusteredDetections, iou: float) -> Associated:
+def associate(truth: FacesOfInterest, answer: ClusteredDetections, iou: float) -> Associated:
     """Attach detections to faces of interest, one to one, the largest overlap first.
 
     Ties go to the earlier face, then to the earlier detection. What is left over is background:
@@ -373,14 +345,14 @@ def associate(truth: FacesOfInterest, found: ClusteredDetections, iou: float) ->
     """
     files: dict[str, int] = {}
     of_face, of_detection = (
-        np.array([files.setdefault(name, len(files)) for name in names_.tolist()], dtype=np.int64)
-        for names_ in (truth.filename, found.filename)
+        np.array([files.setdefault(name, len(files)) for name in names.tolist()], dtype=np.int64)
+        for names in (truth.filename, answer.filename)
     )
     faces, detections = np.argsort(of_face, kind="stable"), np.argsort(of_detection, kind="stable")
     pairs = overlaps_by_image(
         corners(truth.boxes_xywh[faces]),
         offsets_of(of_face[faces], len(files)),
-        corners(found.boxes_xywh[detections]),
+        corners(answer.boxes_xywh[detections]),
         offsets_of(of_detection[detections], len(files)),
         at_least=iou,
     )
@@ -399,16 +371,16 @@ def record_detection_clusters(
     """One row per face of interest; background detections dilute precision and are no rows."""
     truth = dataset.truth
     answer = predictions.content
-    found = associate(truth, answer, options.iou)
+    attached = associate(truth, answer, options.iou)
     cluster = np.full(len(truth.subject), FAILED_TO_ENROL, dtype=np.int64)
-    cluster[found.face] = answer.cluster[found.detection]
+    cluster[attached.face] = answer.cluster[attached.detection]
     detected = np.zeros(len(truth.subject), dtype=np.bool_)
-    detected[found.face] = True
+    detected[attached.face] = True
     enrolled = cluster != FAILED_TO_ENROL
-    background = answer.cluster[found.background]
+    background = answer.cluster[attached.background]
     clustered = int((background != FAILED_TO_ENROL).sum())
     tools.warn(
-        f"{len(found.face)} of {len(truth.subject)} faces of interest are detected; "
+        f"{len(attached.face)} of {len(truth.subject)} faces of interest are detected; "
         f"{len(background)} detections are background, {clustered} of them in a cluster."
     )
     yield _cluster_rows(

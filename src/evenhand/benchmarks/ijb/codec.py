@@ -12,24 +12,20 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb.data import Gallery, PairTruth, SearchTruth, lists_in
 from evenhand.benchmarks.ijb.embeddings import read_array
-from evenhand.benchmarks.ijb.files import read_matrix, read_table, scores_of
+from evenhand.benchmarks.ijb.files import ProtocolTable, read_matrix, read_table, scores_of
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions, VerificationOptions
-from evenhand.benchmarks.ijb.papers import VARIANTS, variant_facts
-from evenhand.benchmarks.ijb.submission import (
-    Parts,
-    SubmittedEmbeddings,
-    TemplateEntries,
-    placed,
-    read_embedded,
-)
+from evenhand.benchmarks.ijb.sections import VARIANTS
+from evenhand.benchmarks.ijb.submission import Parts, SubmittedEmbeddings, TemplateEntries, placed, read_embedded
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces, template_places
 from evenhand.core.errors import PredictionError
+from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Submitted
 from evenhand.files.arrays import array_headers
+from evenhand.metrics.operating_points import Convention, SortedScores, rates_at
 from evenhand.metrics.search_rates import ANY_RANK
-from evenhand.search.compare import WORTH_A_PRODUCT
-from evenhand.search.enrol import Membership, Templates
+from evenhand.search.compare import WORTH_A_PRODUCT, pair_scores
+from evenhand.search.enrol import Membership, Pooling, Templates, enrol_every
 
 
 @dataclass(frozen=True)
@@ -59,10 +55,18 @@ PairContent = PooledTemplates | NDArray[np.float64]  # templates, or one score p
 SearchContent = SubmittedEmbeddings | Matrices | CandidateLists
 
 
-class PairCodec(Codec[Any]):
-    """Embeddings with an index of faces, or one score per listed comparison."""
+class _TemplateCodec(Codec[Any]):
+    """What is handed in for templates; a model is asked for faces."""
 
     filename = "submission"
+
+    def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
+        raise PredictionError("Templates are not asked of a model; `evenhand predict ijb/faces` asks for embeddings.")
+
+
+class PairCodec(_TemplateCodec):
+    """Embeddings with an index of faces, or one score per listed comparison."""
+
     example = (
         "embeddings.npy + faces.csv:\n"
         "FACE_INDEX,FILENAME,SUBJECT_ID,SIGHTING_ID,FACE_SCORE\n"
@@ -72,29 +76,20 @@ class PairCodec(Codec[Any]):
 
     def read(self, path: Path, dataset: Dataset[PairTruth], options: PoolingOptions) -> Submitted[PairContent]:
         parts = Parts.of(path)
-        truth = dataset.truth
-        if parts.get("embeddings") is None or truth.templates is None:
+        truth, templates = dataset.truth, dataset.truth.templates
+        if parts.get("embeddings") is None or templates is None:
             return self._read_scores(parts, truth)
-        templates = truth.templates
-
-        def pooled(
-            content: SubmittedEmbeddings,
-        ) -> tuple[PooledTemplates, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
-            content, warnings = content.halved(options)
-            content, facts = placed(content, templates.faces, truth.lists, weighs=options.detector == "on")
-            members = content.membership(templates)
-            warnings += content.warnings([(templates, members)], options)
-            made = PooledTemplates(content, members, content.enrol(templates, options, members))
-            return made, coverage_of(templates, members), () if truth.listed is not None else facts, warnings
-
-        (content, coverage, more, warnings), facts = read_embedded(parts, pooled)
+        content, files = read_embedded(parts, pools=True)
+        content, warnings = content.halved(options)
+        content, lists = placed(content, templates.faces, truth.lists, weighs=options.detector == "on")
+        members = content.membership(templates)
+        warnings += content.warnings([(templates, members)], options)
+        pooled = PooledTemplates(content, members, content.enrol(templates, options, members))
+        inputs = (*files(), *(lists if truth.listed is None else ()))
         words: dict[str, Any] = {"pooling": options.pooling.words, "fte_policy": options.fte}
         if isinstance(options, VerificationOptions) and options.variants:
-            words[VARIANTS] = variant_facts(content.source, content.members, truth, options)
-        return Submitted(content, coverage, (*facts, *more), warnings, words)
-
-    def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
-        raise PredictionError("Templates are not asked of a model; `evenhand predict ijb/faces` asks for embeddings.")
+            words[VARIANTS] = _variant_facts(pooled, truth, options)
+        return Submitted(pooled, coverage_of(templates, members), inputs, warnings, words)
 
     def _read_scores(self, parts: Parts, truth: PairTruth) -> Submitted[PairContent]:
         path = parts.get("scores")
@@ -104,13 +99,9 @@ class PairCodec(Codec[Any]):
             table = read_table(path, PredictionError)
             scores, fact = scores_of(table), table.fact
             if "TEMPLATE_ID_1" in table and truth.templates is not None:
-                _check_ids(path, truth, table.whole("TEMPLATE_ID_1"), table.whole("TEMPLATE_ID_2"))
+                _check_ids(table, truth, truth.templates.ids)
         else:
-            array, fact = read_array(path, entry="scores", dimensions=1)
-            scores = np.asarray(array)
-            if np.isnan(scores).any():
-                row = int(np.flatnonzero(np.isnan(scores))[0])
-                raise PredictionError(f"{path}, entry {row}: a score is not a number. Use −∞ for a failure to enrol.")
+            scores, fact = _score_array(path, dimensions=1)
         if len(scores) != len(truth):
             raise PredictionError(
                 f"{path} has {len(scores)} scores, but {truth.matches} lists {len(truth)} comparisons. "
@@ -123,10 +114,9 @@ class PairCodec(Codec[Any]):
         return Submitted(scores, coverage, (fact,))
 
 
-class SearchCodec(Codec[Any]):
+class SearchCodec(_TemplateCodec):
     """Embeddings with an index of faces, a matrix of scores per gallery, or a candidate list per gallery."""
 
-    filename = "submission"
     example = (
         "embeddings.npy + faces.csv (+ video_frames.csv for test 5), or\n"
         "scores_S1.csv: one line per probe, one score per gallery template, empty for a failure to enrol, or\n"
@@ -140,37 +130,24 @@ class SearchCodec(Codec[Any]):
             return _read_matrices(parts, truth)
         if "candidates" in parts.by_gallery:
             return _read_candidates(parts, truth, options)
-        if any(gallery.templates is None for gallery in truth.galleries):
-            raise PredictionError(f"{parts.where} has no scores_GALLERY.csv, and the data have no faces to embed.")
-        sets = [gallery.templates for gallery in truth.galleries] + [truth.galleries[0].probes.templates]
-        faces = join_faces([one.faces for one in sets if one is not None])
         probes = truth.galleries[0].probes.templates
-        assert probes is not None
-
-        def matched(
-            content: SubmittedEmbeddings,
-        ) -> tuple[SubmittedEmbeddings, Coverage, tuple[InputFact, ...], tuple[str, ...]]:
-            content, warnings = content.halved(options)
-            content, facts = placed(content, faces, lambda: lists_in(truth.folder), weighs=options.detector == "on")
-            if content.rows is not None:  # in the order of the files: which template each belongs to is known by its id
-                content = replace(
-                    content, rows=None, entries=TemplateEntries(faces.template, faces.medium, content.rows)
-                )
-            members = probe_membership(probes, content)
-            known = [(probes, members)] if content.video is None else []
-            warnings += content.warnings(
-                [*((each, content.membership(each)) for each in sets[:-1] if each), *known], options
-            )
-            return content, coverage_of(probes, members), facts, warnings
-
-        (content, coverage, more, warnings), facts = read_embedded(parts, matched)
-        if _is_video(truth) and content.video is None:
+        sets = [gallery.templates for gallery in truth.galleries if gallery.templates is not None]
+        if probes is None or len(sets) < len(truth.galleries):
+            raise PredictionError(f"{parts.where} has no scores_GALLERY.csv, and the data have no faces to embed.")
+        faces = join_faces([templates.faces for templates in (*sets, probes)])
+        content, files = read_embedded(parts)
+        content, warnings = content.halved(options)
+        content, lists = placed(content, faces, lambda: lists_in(truth.folder), weighs=options.detector == "on")
+        if content.rows is not None:  # in the order of the files: which template each belongs to is known by its id
+            content = replace(content, rows=None, entries=TemplateEntries(faces.template, faces.medium, content.rows))
+        members = probe_membership(probes, content)
+        known = [(templates, content.membership(templates)) for templates in sets]
+        known += [(probes, members)] if content.video is None else []
+        warnings += content.warnings(known, options)
+        if probes.faces.video is not None and content.video is None:
             warnings += ("No video_frames: every video probe uses the face of its first occurrence alone.",)
         words = {"pooling": options.pooling.words, "fte_policy": options.fte, "combination": options.combine}
-        return Submitted(content, coverage, (*facts, *more), warnings, words)
-
-    def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
-        raise PredictionError("Templates are not asked of a model; `evenhand predict ijb/faces` asks for embeddings.")
+        return Submitted(content, coverage_of(probes, members), (*files(), *lists), warnings, words)
 
 
 def probe_membership(probes: TemplateSet, content: SubmittedEmbeddings) -> Membership:
@@ -202,15 +179,47 @@ def coverage_of(templates: TemplateSet, member: Membership) -> Coverage:
     )
 
 
+def letters_of(pooling: Pooling) -> str:
+    """The flags of insightface's ijb_11.py, in which N1 keeps the norm.
+
+    >>> letters_of(Pooling("sum", "keep", "on", "mean")), letters_of(Pooling("none", "unit", "off", "mean"))
+    ('N1D1F1', 'N0D0F0')
+    """
+    return f"N{int(pooling.norm == 'keep')}D{int(pooling.detector == 'on')}F{int(pooling.flip == 'sum')}"
+
+
+def _variant_facts(pooled: PooledTemplates, truth: PairTruth, options: VerificationOptions) -> list[dict[str, Any]]:
+    """TAR at every rate of the eight variants of public scripts, by the convention of papers (`nearest`)."""
+    source, table = pooled.source, []
+    for pooling, templates in enrol_every(
+        source.vectors, pooled.members, flipped=source.flipped, detector_scores=source.scores
+    ):
+        if pooling.media != "mean" or pooling.flip == "concat":
+            continue
+        scores = pair_scores(templates, truth.first, truth.second)
+        sides = SortedScores.of_own(scores[truth.same]), SortedScores.of_own(scores[~truth.same])
+        rates = (point.tar for point in rates_at(*sides, options.far, Convention.NEAREST))
+        tar = [None if np.isnan(rate) else float(rate) for rate in rates]
+        table.append({"pooling": pooling.words, "letters": letters_of(pooling), "tar": tar})
+    return table
+
+
+def _score_array(path: Path, dimensions: int) -> tuple[Array, InputFact]:
+    array, fact = read_array(path, entry="scores", dimensions=dimensions)
+    scores = np.asarray(array)
+    if np.isnan(scores).any():
+        entry = ", ".join(map(str, np.argwhere(np.isnan(scores))[0]))
+        raise PredictionError(f"{path}, entry {entry}: a score is not a number. Use −∞ for a failure to enrol.")
+    return scores, fact
+
+
 def _read_matrices(parts: Parts, truth: SearchTruth) -> Submitted[SearchContent]:
-    found, facts, failed, asked = {}, [], 0, 0
+    matrices, facts, failed, asked = {}, [], 0, 0
     for gallery in truth.galleries:
         path = _file_of(parts, "scores", gallery.name)
         if path.suffix == ".npy":
-            array, fact = read_array(path, entry="scores")
+            array, fact = _score_array(path, dimensions=2)
             scores = np.asarray(array, dtype=np.float64)
-            if np.isnan(scores).any():
-                raise PredictionError(f"{path}: a score is not a number. Use −∞ for a failure to enrol.")
         else:
             scores, fact = read_matrix(path, PredictionError)
         expected = (len(gallery.probes), len(gallery.ids))
@@ -219,34 +228,34 @@ def _read_matrices(parts: Parts, truth: SearchTruth) -> Submitted[SearchContent]
                 f"{path}: {scores.shape[0]} lines of {scores.shape[1]} scores, but gallery {gallery.name} has "
                 f"{expected[1]} templates and there are {expected[0]} probes."
             )
-        found[gallery.name] = scores
+        matrices[gallery.name] = scores
         facts.append(fact)
         asked += scores.size
         failed += int((scores == -np.inf).sum())
     coverage = Coverage(asked=asked, answered=asked - failed, empty=failed, reasons={"score of a failure": failed})
-    return Submitted(Matrices(found), coverage, tuple(facts))
+    return Submitted(Matrices(matrices), coverage, tuple(facts))
 
 
 def _read_candidates(parts: Parts, truth: SearchTruth, options: SearchOptions) -> Submitted[SearchContent]:
-    found, facts, empty = {}, [], 0
+    lists, facts, empty = {}, [], 0
     for gallery in truth.galleries:
         path = _file_of(parts, "candidates", gallery.name)
         table = read_table(path, PredictionError)
         table.require("PROBE_ID", "GALLERY_ID", "SCORE")
-        probe = _places(table.whole("PROBE_ID"), gallery.probes.ids, path, "probe")
-        template = _places(table.whole("GALLERY_ID"), gallery.ids, path, "gallery template")
+        probe = _places(table, "PROBE_ID", gallery.probes.ids, "probe")
+        template = _places(table, "GALLERY_ID", gallery.ids, "gallery template")
         score = scores_of(table)
         entries, times = np.unique(probe * len(gallery.ids) + template, return_counts=True)
         if (times > 1).any():
             who, what = divmod(int(entries[times > 1][0]), len(gallery.ids))
             raise PredictionError(f"{path}: probe {gallery.probes.ids[who]} lists template {gallery.ids[what]} twice.")
         _refuse_short(path, gallery, probe, options)
-        found[gallery.name] = (probe, template, score)
+        lists[gallery.name] = (probe, template, score)
         facts.append(table.fact)
         empty += len(gallery.probes) - len(np.unique(probe))
     asked = sum(len(gallery.probes) for gallery in truth.galleries)
     coverage = Coverage(asked=asked, answered=asked - empty, empty=empty, reasons={"probe without candidates": empty})
-    return Submitted(CandidateLists(found), coverage, tuple(facts))
+    return Submitted(CandidateLists(lists), coverage, tuple(facts))
 
 
 def _refuse_short(path: Path, gallery: Gallery, probe: NDArray[np.int64], options: SearchOptions) -> None:
@@ -268,38 +277,32 @@ def _refuse_short(path: Path, gallery: Gallery, probe: NDArray[np.int64], option
         )
 
 
-def _places(ids: NDArray[np.int64], known: NDArray[np.int64], path: Path, what: str) -> NDArray[np.int64]:
+def _places(table: ProtocolTable, column: str, known: NDArray[np.int64], what: str) -> NDArray[np.int64]:
+    ids = table.whole(column)
     place = template_places(known, ids).astype(np.int64)
-    wrong = np.flatnonzero(place < 0)
-    if len(wrong):
-        raise PredictionError(f"{path}, line {int(wrong[0]) + 2}: there is no {what} {ids[wrong[0]]}.")
+    table.refuse(place < 0, lambda row: f"there is no {what} {ids[row]}.")
     return place
 
 
 def _file_of(parts: Parts, role: str, gallery: str) -> Path:
-    found = parts.by_gallery[role].get(gallery)
-    if found is None:
+    path = parts.by_gallery[role].get(gallery)
+    if path is None:
         raise PredictionError(f"{parts.where} has no {role} for gallery {gallery}.")
-    return found
+    return path
 
 
-def _is_video(truth: SearchTruth) -> bool:
-    probes = truth.galleries[0].probes.templates
-    return probes is not None and probes.faces.video is not None
-
-
-def _check_ids(path: Path, truth: PairTruth, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:
-    assert truth.templates is not None
-    if len(first) != len(truth):
+def _check_ids(table: ProtocolTable, truth: PairTruth, ids: NDArray[np.int64]) -> None:
+    given = [table.whole(name) for name in ("TEMPLATE_ID_1", "TEMPLATE_ID_2")]
+    if table.rows != len(truth):
         return  # the count is refused with its own words
-    wrong = np.flatnonzero((truth.templates.ids[truth.first] != first) | (truth.templates.ids[truth.second] != second))
-    if len(wrong):
-        row = int(wrong[0])
-        expected = f"{truth.templates.ids[truth.first[row]]},{truth.templates.ids[truth.second[row]]}"
-        raise PredictionError(
-            f"{path}, line {row + 2}: the comparison {first[row]},{second[row]} found, but {truth.matches} has "
-            f"{expected} there. Write scores in the order of the match list."
-        )
+    listed = [ids[truth.first], ids[truth.second]]
+    table.refuse(
+        (given[0] != listed[0]) | (given[1] != listed[1]),
+        lambda row: (
+            f"the comparison {given[0][row]},{given[1][row]} found, but {truth.matches} has "
+            f"{listed[0][row]},{listed[1][row]} there. Write scores in the order of the match list."
+        ),
+    )
 
 
 def limits_of(options: SearchOptions) -> tuple[int, ...]:

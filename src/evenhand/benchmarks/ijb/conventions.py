@@ -12,30 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.ijb import splits as over
 from evenhand.benchmarks.ijb.codec import limits_of
-from evenhand.benchmarks.ijb.figures import histogram
-from evenhand.benchmarks.ijb.legacy import ListStyleSearch, MergedGallerySearch
+from evenhand.benchmarks.ijb.metrics import ListStyleSearch, MergedGallerySearch
 from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
-from evenhand.benchmarks.ijb.papers import CONVENTIONS
 from evenhand.benchmarks.ijb.record import LEGACY_RATES
-from evenhand.core.metric import Numbers
+from evenhand.benchmarks.ijb.sections import CONVENTIONS, histogram, over_splits
+from evenhand.core.metric import Metric
 from evenhand.core.page import Section, Table
 from evenhand.core.records import Records
 from evenhand.core.results import Results
-from evenhand.metrics.operating_points import Convention, SortedScores, UnknownScoresError, rates_by_convention
-from evenhand.metrics.search import Cmc, OpenSetSearch
-from evenhand.metrics.search_rates import NO_GALLERY
+from evenhand.files.packaged import packaged_table
+from evenhand.metrics.operating_points import SortedScores, UnknownScoresError, rates_by_convention
+from evenhand.metrics.search import Cmc, Combination, OpenSetSearch
+from evenhand.metrics.search_rates import NO_GALLERY, TieRule
 from evenhand.metrics.verification import RULE_OF_THIRTY, Separation, Verification
 
-SOURCES: Mapping[Convention, str] = {
-    Convention.EXACT: "the definition: best TAR while FMR ≤ α; our default",
-    Convention.AT_IMPOSTOR: "bob.measure far_threshold",
-    Convention.NEAREST: "nearest point of scikit-learn's roc_curve: insightface, VGGFace2, MagFace and most papers",
-    Convention.NEAREST_FULL_CURVE: "nearest point with drop_intermediate=False",
-    Convention.LINEAR: "interpolated ROC (scipy interp1d in several code bases)",
-}
-FACT = CONVENTIONS
+SOURCES = packaged_table(__package__, "sources.toml")  # which public code computes a result so
+_LIST_STYLE = "insightface open-set script: strictly above the m-th stranger, m = max(int(N·α), 1)"
+_MERGED = "older scripts: galleries merged, threshold on all non-mate scores; not an FPIR"
 
 
 def verification_conventions(rows: Records, options: VerificationOptions | CovariateOptions) -> Mapping[str, Any]:
@@ -47,117 +41,106 @@ def verification_conventions(rows: Records, options: VerificationOptions | Covar
     genuine, different = SortedScores.of_own(score[same]), ~same
     try:
         impostor = SortedScores.highest(score, different, max(options.far, default=0.0))
-        read = rates_by_convention(genuine, impostor, options.far)
+        by_convention = rates_by_convention(genuine, impostor, options.far)
     except UnknownScoresError:  # a curve whose nearest point lies among the others
-        read = rates_by_convention(genuine, SortedScores.of_own(score[different]), options.far)
+        by_convention = rates_by_convention(genuine, SortedScores.of_own(score[different]), options.far)
     table = []
-    for convention, found in read.items():
-        for far, reading in zip(options.far, found, strict=True):
-            known = not np.isnan(reading.tar)
-            table.append(
-                {
-                    "quantity": f"TAR@FAR={far:.12g}",
-                    "convention": convention.value,
-                    "value": float(reading.tar) if known else None,
-                    "realised": float(reading.fmr) if known else None,
-                    "threshold": _finite(reading.threshold),
-                    "events": round(reading.false_accepts) if known else 0,
-                    "source": SOURCES[convention],
-                }
-            )
+    for convention, points in by_convention.items():
+        for far, point in zip(options.far, points, strict=True):
+            events = 0 if np.isnan(point.tar) else round(point.false_accepts)
+            source, reached = SOURCES["conventions"][convention.value], (point.fmr, point.threshold, events)
+            table.append(_entry(f"TAR@FAR={far:.12g}", convention.value, point.tar, source, *reached))
+    metrics = (Verification("verification", options.far, failures=options.fte), Separation("separation", options.fte))
+    numbers = options.splits if isinstance(options, VerificationOptions) else ()
     return {
-        FACT: table,
+        CONVENTIONS: table,
         "fte_comparisons": int(np.asarray(rows["failed"]).sum()),
         **histogram({"genuine": genuine.scores, "impostor": score}, {"impostor": different}),
-        **_verification_splits(rows, options),
+        **over_splits(rows, metrics, [f"split {number}" for number in numbers], "split"),
     }
-
-
-def _verification_splits(rows: Records, options: VerificationOptions | CovariateOptions) -> Mapping[str, Any]:
-    numbers = getattr(options, "splits", ())
-    if len(numbers) < 2:
-        return {}
-    metrics = (Verification("verification", options.far, failures=options.fte), Separation("separation", options.fte))
-    return {over.FACT: over.over_splits(rows, metrics, [f"split {number}" for number in numbers], "split")}
-
-
-def _search_splits(rows: Records, options: SearchOptions) -> Mapping[str, Any]:
-    galleries = rows.attributes["gallery"].levels
-    if len(galleries) < 2 or not all(name.startswith("split ") for name in galleries):
-        return {}
-    metrics = (
-        OpenSetSearch("search", options.fpir, limits_of(options), options.ties),
-        Cmc("CMC", options.ranks, options.ties, depth=1),
-    )
-    return {over.FACT: over.over_splits(rows, metrics, galleries, "gallery")}
 
 
 def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, Any]:
     """Identification rates under both tie rules and combinations, and as public scripts read them."""
     table: list[dict[str, Any]] = []
     ordinary = rows.take(np.asarray(rows["gallery"]) > NO_GALLERY)
-    for ties, source in (
-        ("pessimistic", "OpenBR, bob: ties count against the mate"),
-        ("optimistic", "argsort scripts"),
-    ):
-        for combination in ("mean", "pooled"):
-            words = f"{ties}, {combination}"
-            cmc = Cmc("CMC", options.ranks, ties, combination, depth=1)  # type: ignore[arg-type]  # the literals above
-            state = cmc.measure(ordinary)
-            values = cmc.result(state, state)
-            table += [_entry(f"rank {rank}", words, values[f"rank {rank}"], source) for rank in options.ranks]
-    for combination in ("mean", "pooled"):
-        metric = OpenSetSearch(
-            "1:N",
-            options.fpir,
-            limits_of(options),
-            options.ties,
-            combination,  # type: ignore[arg-type]  # the literals above
-        )
-        state = metric.measure(ordinary)
-        values, points = metric.result(state, state), metric.points(state, state)
+    limits = limits_of(options)
+    combinations: tuple[Combination, ...] = ("mean", "pooled")
+    tie_rules: dict[TieRule, str] = {
+        "pessimistic": "OpenBR, bob: ties count against the mate",
+        "optimistic": "argsort scripts",
+    }
+    metric: Metric[Any]
+    for ties, source in tie_rules.items():
+        for combination in combinations:
+            metric = Cmc("CMC", options.ranks, ties, combination, depth=1)
+            values, _ = _measured(metric, ordinary)
+            names = (f"rank {rank}" for rank in options.ranks)
+            table += [_entry(name, f"{ties}, {combination}", values[name][0], source) for name in names]
+    for combination in combinations:
+        metric = OpenSetSearch("1:N", options.fpir, limits, options.ties, combination)
+        values, points = _measured(metric, ordinary)
         source = "the definition: best TPIR while FPIR ≤ α" + ("; our default" if combination == "mean" else "")
-        for output in points:
-            entry = _entry(output, f"exact, {combination}", values[output], source)
-            point = points[output][0]
-            if point is not None:
-                entry |= {"realised": point.realised, "threshold": _finite(point.threshold), "events": point.events}
-            table.append(entry)
-    legacy = ListStyleSearch("list style", options.fpir)
-    state_ = legacy.measure(ordinary)
-    values = legacy.result(state_, state_)
-    words = "insightface open-set script: strictly above the m-th stranger, m = max(int(N·α), 1)"
-    table += [
-        _entry(f"TPIR@FPIR={rate:.12g}, rank 1", "list_style_reference", values[f"TPIR@{rate:.12g}"], words)
-        for rate in options.fpir
-    ]
+        for output, (point, *_) in points.items():
+            reached = (None,) * 3 if point is None else (point.realised, point.threshold, point.events)
+            table.append(_entry(output, f"exact, {combination}", values[output][0], source, *reached))
+    values, _ = _measured(ListStyleSearch("list style", options.fpir), ordinary)
+    for rate in options.fpir:
+        quantity, column = f"TPIR@FPIR={rate:.12g}, rank 1", values[f"TPIR@{rate:.12g}"]
+        table.append(_entry(quantity, "list_style_reference", column[0], _LIST_STYLE))
     if options.legacy:
-        merged = MergedGallerySearch("merged", LEGACY_RATES)
-        state_ = merged.measure(rows)
-        values = merged.result(state_, state_)
-        words = "older scripts: galleries merged, threshold on all non-mate scores; not an FPIR"
-        table += [_entry(output, "merged_gallery_legacy", values[output], words) for output in merged.outputs]
+        values, _ = _measured(MergedGallerySearch("merged", LEGACY_RATES), rows)
+        table += [_entry(output, "merged_gallery_legacy", column[0], _MERGED) for output, column in values.items()]
     failed = np.asarray(rows["failed"]) & (np.asarray(rows["gallery"]) != NO_GALLERY)
     mated = np.asarray(ordinary["mated"], dtype=np.bool_)
     sides = {"mates": ordinary["mate"][mated], "best of non-mated": ordinary["top"][~mated]}
-    return {FACT: table, "fte_searches": int(failed.sum()), **histogram(sides), **_search_splits(rows, options)}
+    metrics = (
+        OpenSetSearch("search", options.fpir, limits, options.ties),
+        Cmc("CMC", options.ranks, options.ties, depth=1),
+    )
+    galleries = rows.attributes["gallery"].levels
+    splits = galleries if all(name.startswith("split ") for name in galleries) else ()
+    return {
+        CONVENTIONS: table,
+        "fte_searches": int(failed.sum()),
+        **histogram(sides),
+        **over_splits(rows, metrics, splits, "gallery"),
+    }
+
+
+def _measured(metric: Metric[Any], rows: Records) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The values of a metric over some rows, and the points at which they were read."""
+    state = metric.measure(rows)
+    return metric.result(state, state), metric.points(state, state)
+
+
+def _entry(quantity: str, convention: str, value: Any, source: str, *reached: float | None) -> dict[str, Any]:
+    """A line of the table; `reached` are the realised rate, the threshold and the number of errors."""
+    realised, threshold, events = reached or (None, None, None)
+    return {
+        "quantity": quantity,
+        "convention": convention,
+        "value": _finite(value),
+        "realised": _finite(realised),
+        "threshold": _finite(threshold),
+        "events": events,
+        "source": source,
+    }
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, float | np.floating) and np.isfinite(value) else None
 
 
 def conventions_section(results: Results) -> Section | None:
     """Every convention side by side; nothing for tasks that have one convention only."""
-    listed: Sequence[Mapping[str, Any]] = results.facts.get(FACT, ())
+    listed: Sequence[Mapping[str, Any]] = results.facts.get(CONVENTIONS, ())
     if not listed:
         return None
     quantities = list(dict.fromkeys(entry["quantity"] for entry in listed))
+    names = ("quantity", "convention", "value", "realised", "events")
     rows = tuple(
-        (
-            entry["quantity"],
-            entry["convention"],
-            entry["value"],
-            entry["realised"],
-            entry["events"],
-            _remark(entry),
-        )
+        (*(entry[name] for name in names), _remark(entry))
         for entry in sorted(listed, key=lambda entry: quantities.index(entry["quantity"]))
     )
     table = Table(
@@ -178,21 +161,3 @@ def _remark(entry: Mapping[str, Any]) -> str:
         return "undefined"
     events = entry["events"]
     return "few" if events is not None and events < RULE_OF_THIRTY else ""
-
-
-def _entry(quantity: str, convention: str, column: Any, source: str) -> dict[str, Any]:
-    assert isinstance(column, Numbers)
-    value = column[0]
-    return {
-        "quantity": quantity,
-        "convention": convention,
-        "value": value if isinstance(value, float) else None,
-        "realised": None,
-        "threshold": None,
-        "events": None,
-        "source": source,
-    }
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)

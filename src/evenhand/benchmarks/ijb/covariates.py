@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb.files import ProtocolTable
 from evenhand.core.records import Array, Attribute, blocks
+from evenhand.files.packaged import packaged_table
 from evenhand.search.lookup import AT_ONCE
 
 NOT_ANNOTATED = -1
@@ -32,45 +34,21 @@ class Enumeration:
         return tuple(self.words.values())
 
 
-@dataclass(frozen=True)
-class Angle:
-    """A covariate in degrees."""
+def angle_levels(edges: Sequence[float]) -> tuple[str, ...]:
+    """The bins of absolute differences in degrees, left-closed, by their edges.
 
-    column: str
-    name: str
-    edges: tuple[float, ...]  # of bins of absolute differences, left-closed
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The bins of absolute differences.
-
-        >>> Angle("YAW", "yaw", (0, 15, 181)).levels
-        ('0–15°', '15–181°')
-        """
-        return tuple(f"{low:g}–{high:g}°" for low, high in zip(self.edges, self.edges[1:], strict=False))
+    >>> angle_levels((0, 15, 181))
+    ('0–15°', '15–181°')
+    """
+    return tuple(f"{low:g}–{high:g}°" for low, high in pairwise(edges))
 
 
-GENDER = Enumeration("GENDER", "gender", {0: "female", 1: "male"})
-SKIN_TONE = Enumeration(
-    "SKINTONE",
-    "skin_tone",
-    {
-        1: "light pink",
-        2: "light yellow",
-        3: "medium pink/brown",
-        4: "medium yellow/brown",
-        5: "medium-dark brown",
-        6: "dark brown",
-    },
+ENUMERATIONS = tuple(
+    Enumeration(column, entry["name"], {int(number): word for number, word in entry["words"].items()})
+    for column, entry in packaged_table(__package__, "covariates.toml").items()
 )
-AGE = Enumeration("AGE", "age", {1: "0–19", 2: "20–34", 3: "35–49", 4: "50–64", 5: "65+"})
+GENDER, SKIN_TONE, AGE, *_ = ENUMERATIONS
 AGE_WITH_UNKNOWN = Enumeration("AGE", "age", {0: "unknown", **AGE.words})  # as the files have it
-FACIAL_HAIR = Enumeration("FACIAL_HAIR", "facial_hair", {0: "none", 1: "moustache", 2: "goatee", 3: "beard"})
-INDOOR = Enumeration("INDOOR_OUTDOOR", "indoor", {0: "outdoor", 1: "indoor"})
-EYES = Enumeration("EYES_VISIBLE", "eyes", {0: "hidden", 1: "visible"})
-NOSE_MOUTH = Enumeration("NOSE_MOUTH_VISIBLE", "nose_mouth", {0: "hidden", 1: "visible"})
-FOREHEAD = Enumeration("FOREHEAD_VISIBLE", "forehead", {0: "hidden", 1: "visible"})
-ENUMERATIONS = (GENDER, SKIN_TONE, AGE, FACIAL_HAIR, INDOOR, EYES, NOSE_MOUTH, FOREHEAD)
 OCCLUSIONS = tuple(Enumeration(f"OCC{cell}", f"occlusion_{cell}", {0: "free", 1: "occluded"}) for cell in range(1, 19))
 YAW_EDGES = (0.0, 15.0, 30.0, 45.0, 60.0, 90.0, 181.0)
 ALL_COLUMNS = tuple(AGE_WITH_UNKNOWN if entry is AGE else entry for entry in (*ENUMERATIONS, *OCCLUSIONS))
@@ -140,12 +118,12 @@ def pair_attribute(codes: Array, first: Array, second: Array, covariate: Enumera
     flat = table.reshape(-1)
     column_of = np.where(codes == NOT_ANNOTATED, count, codes).astype(np.int16)
     row_of = column_of * np.int16(count + 1)
-    found = np.empty(len(first), dtype=np.int8)
-    for block in blocks(len(found), AT_ONCE):
+    pairs = np.empty(len(first), dtype=np.int8)
+    for block in blocks(len(pairs), AT_ONCE):
         place = np.take(row_of, first[block], mode="clip")
         place += np.take(column_of, second[block], mode="clip")
-        np.take(flat, place, out=found[block], mode="clip")
-    return Attribute.coded(found, levels)
+        np.take(flat, place, out=pairs[block], mode="clip")
+    return Attribute.coded(pairs, levels)
 
 
 AGREEMENT = ("same", "different")
@@ -157,9 +135,9 @@ def agreement_attribute(first: Array, second: Array) -> Attribute:
     return Attribute.coded(np.where(known, np.where(first == second, 0, 1), 2).astype(np.int8), AGREEMENT)
 
 
-def difference_attribute(first: Array, second: Array, angle: Angle) -> Attribute:
+def difference_attribute(first: Array, second: Array, edges: Sequence[float]) -> Attribute:
     """The bin of the absolute difference of two angles; missing where one is, or beyond the last edge."""
-    apart = np.abs(first - second)
-    place = np.searchsorted(np.asarray(angle.edges), apart, side="right") - 1
-    outside = np.isnan(apart) | (place < 0) | (place >= len(angle.levels))
-    return Attribute.coded(np.where(outside, len(angle.levels), place), angle.levels)
+    levels, apart = angle_levels(edges), np.abs(first - second)
+    place = np.searchsorted(np.asarray(edges), apart, side="right") - 1
+    outside = np.isnan(apart) | (place < 0) | (place >= len(levels))
+    return Attribute.coded(np.where(outside, len(levels), place), levels)

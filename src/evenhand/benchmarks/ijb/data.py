@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb import layout as names
 from evenhand.benchmarks.ijb.covariates import (
     AGE,
     AGE_WITH_UNKNOWN,
@@ -20,7 +19,6 @@ from evenhand.benchmarks.ijb.covariates import (
     NOT_ANNOTATED,
     OCCLUSIONS,
     OF_SUBJECTS,
-    Angle,
     Enumeration,
     agreement_attribute,
     attribute_of,
@@ -30,10 +28,10 @@ from evenhand.benchmarks.ijb.covariates import (
     without_unknown_age,
 )
 from evenhand.benchmarks.ijb.files import read_pairs, read_table
-from evenhand.benchmarks.ijb.layout import ProtocolFiles
+from evenhand.benchmarks.ijb.layout import KINDS, ProtocolFiles, release_of
 from evenhand.benchmarks.ijb.lists import FaceList, read_face_list, read_pair_list, templates_of
 from evenhand.benchmarks.ijb.options import CovariateOptions, SearchOptions, VerificationOptions
-from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSamples, TemplateSet, join_faces, read_faces
+from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet, join_faces, read_faces, template_samples
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.records import Array, Attribute
 from evenhand.core.task import Dataset, InputFact
@@ -100,14 +98,14 @@ class SearchTruth:
 def load_verification(folder: Path, options: VerificationOptions) -> Dataset[PairTruth]:
     """Test 1: the match list and its templates, from official CSVs, list files or labelled scores."""
     layout = ProtocolFiles.of(folder)
-    if layout.all(names.SPLIT_PAIRS):
+    if layout.all("split_pairs"):
         return _load_splits(layout, options)
-    has_lists = bool(layout.all(names.PAIR_LIST))
-    if options.layout == "lists" or (options.layout == "auto" and has_lists and not layout.all(names.MATCHES)):
+    has_lists = bool(layout.all("pair_list"))
+    if options.layout == "lists" or (options.layout == "auto" and has_lists and not layout.all("matches")):
         return _load_lists(layout)
-    if not layout.all(names.MATCHES) and (Path(folder) / "scores.csv").is_file():
+    if not layout.all("matches") and (Path(folder) / "scores.csv").is_file():
         return _load_labelled(Path(folder) / "scores.csv")
-    path = layout.one(names.MATCHES, "match list of test 1")
+    path = layout.one("matches")
     with ThreadPoolExecutor(1) as beside:  # the two largest files, at the same time
         listed = beside.submit(read_pairs, path)
         templates, facts = _templates(layout, _template_files(layout))
@@ -118,8 +116,8 @@ def load_verification(folder: Path, options: VerificationOptions) -> Dataset[Pai
 def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTruth]:
     """Test 2: single faces with their covariates, compared as listed."""
     layout = ProtocolFiles.of(folder)
-    path = layout.one(names.COVARIATE_MATCHES, "match list of test 2")
-    source = layout.one(names.COVARIATE_TEMPLATES, "template file of test 2")
+    path = layout.one("covariate_matches")
+    source = layout.one("covariate_templates")
     templates, facts = _templates(layout, [source])
     first_ids, second_ids, fact = read_pairs(path)
     first, second = (templates.positions(ids, path, in_place=True) for ids in (first_ids, second_ids))
@@ -135,7 +133,7 @@ def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTrut
         "subjects": len(np.unique(templates.subject)),
         "comparisons_without_annotation": missing,
     }
-    return _compared(_version(path), truth, (fact, *facts), about)
+    return _compared(release_of(path), truth, (fact, *facts), about)
 
 
 def _compared(
@@ -144,7 +142,7 @@ def _compared(
     """A dataset of comparisons; its samples are the templates."""
     return Dataset(
         version=version,
-        samples=() if truth.templates is None else TemplateSamples(truth.templates.ids),
+        samples=() if truth.templates is None else template_samples(truth.templates.ids),
         truth=truth,
         levels={name: attribute.levels for name, attribute in truth.attributes.items()},
         inputs=inputs,
@@ -156,28 +154,25 @@ def _compared(
 def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[SearchTruth]:
     """Tests 3 (`image`), 4 (`mixed`) and 5 (`video`): galleries and probes."""
     layout = ProtocolFiles.of(folder)
-    if layout.all(names.SPLIT_GALLERY):
+    if layout.all("split_gallery"):
         galleries, inputs = _split_galleries(layout, options)
         version = "IJBA"
-    elif layout.all(names.GALLERY):
+    elif layout.all("gallery"):
         galleries, inputs = _official_galleries(layout, kind)
-        version = _version(layout.all(names.GALLERY)[0].path)
-    elif layout.all(names.PLAIN_GALLERY):
+        version = release_of(layout.paths("gallery")[0])
+    elif layout.all("plain_gallery"):
         galleries, inputs = _plain_galleries(layout)
         version = "scores"
     else:
         raise DataError(
-            f"{folder} has no galleries: no file like {names.GALLERY.example}. "
+            f"{folder} has no galleries: no file like {KINDS['gallery'].example}. "
             "Tests 3 to 5 need the files of galleries and probes; list files name no galleries."
         )
-    attributes = [set(gallery.probes.attributes) for gallery in galleries]
-    shared = set.intersection(*attributes) if attributes else set()
-    first = galleries[0].probes
-    levels = {name: first.attributes[name].levels for name in first.attributes if name in shared}
-    probes = np.concatenate([gallery.probes.ids for gallery in galleries]) if len(galleries) > 1 else first.ids
+    levels = {name: attribute.levels for name, attribute in galleries[0].probes.attributes.items()}
+    probes = np.concatenate([gallery.probes.ids for gallery in galleries])
     return Dataset(
         version=version,
-        samples=TemplateSamples(np.unique(probes)),
+        samples=template_samples(np.unique(probes)),
         truth=SearchTruth(galleries, Path(folder)),
         levels={"gallery": tuple(gallery.name for gallery in galleries), **levels},
         inputs=inputs,
@@ -198,7 +193,7 @@ class SubjectMetadata:
     @classmethod
     def of(cls, layout: ProtocolFiles, subjects: Array) -> SubjectMetadata:
         """What the metadata file says; an error where it can't say anything about the subjects of the protocol."""
-        path = layout.optional(names.METADATA, "metadata file")
+        path = layout.optional("metadata")
         if path is None:
             return cls()
         table = read_table(path)
@@ -267,13 +262,12 @@ def _first_by_subject(subject: Array, codes: Array) -> dict[int, int]:
 
 def _template_files(layout: ProtocolFiles) -> list[Path]:
     """The files whose templates test 1 compares: the galleries and the mixed probes, or a file of their own."""
-    own = layout.all(names.PAIR_TEMPLATES)
-    if own:
-        return [entry.path for entry in own]
-    found = [entry.path for entry in layout.all(names.GALLERY)]
-    if not found:
-        raise DataError(f"{layout.folder} has a match list but no galleries: no file like {names.GALLERY.example}.")
-    return [*found, layout.one(names.PROBES["mixed"], "file of mixed probes")]
+    if own := layout.paths("pair_templates"):
+        return own
+    galleries = layout.paths("gallery")
+    if not galleries:
+        raise DataError(f"{layout.folder} has a match list but no galleries: no file like {KINDS['gallery'].example}.")
+    return [*galleries, layout.one("mixed_probes")]
 
 
 def _templates(layout: ProtocolFiles, paths: Sequence[Path]) -> tuple[TemplateSet, tuple[InputFact, ...]]:
@@ -312,25 +306,25 @@ def _pairs_dataset(
         "genuine": int(same.sum()),
         "impostor": len(same) - int(same.sum()),
     }
-    return _compared(_version(path), truth, (*inputs, *metadata.inputs), facts)
+    return _compared(release_of(path), truth, (*inputs, *metadata.inputs), facts)
 
 
 def lists_in(folder: Path) -> FaceList | None:
     """The list files of a data folder, when they are there."""
     layout = ProtocolFiles.of(folder)
-    path = layout.optional(names.FACE_LIST, "list of faces")
-    return None if path is None else read_face_list(path, layout.optional(names.LANDMARK_LIST, "list of landmarks"))
+    path = layout.optional("face_list")
+    return None if path is None else read_face_list(path, layout.optional("landmark_list"))
 
 
 def _load_lists(layout: ProtocolFiles) -> Dataset[PairTruth]:
     """Test 1 from list files; subjects and covariates come from galleries and probes where these are beside them."""
-    faces_path = layout.one(names.FACE_LIST, "list of faces")
-    pairs_path = layout.one(names.PAIR_LIST, "list of pairs")
-    listed = read_face_list(faces_path, layout.optional(names.LANDMARK_LIST, "list of landmarks"))
+    faces_path = layout.one("face_list")
+    pairs_path = layout.one("pair_list")
+    listed = read_face_list(faces_path, layout.optional("landmark_list"))
     pairs = read_pair_list(pairs_path)
     facts = (*listed.inputs, pairs.fact)
     known = None
-    if layout.all(names.GALLERY) and layout.all(names.PROBES["mixed"]):
+    if layout.all("gallery") and layout.all("mixed_probes"):
         known, more = _templates(layout, _template_files(layout))
         facts += more
     templates = templates_of(listed, pairs, faces_path, known)
@@ -352,45 +346,38 @@ def _load_labelled(path: Path) -> Dataset[PairTruth]:
 
 def _load_splits(layout: ProtocolFiles, options: VerificationOptions) -> Dataset[PairTruth]:
     """IJB-A: comparisons of the asked splits, each with its own templates."""
-    there = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_PAIRS)}
-    metadata = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_TEMPLATES)}
+    splits = layout.splits(options.splits, "split_pairs", "split_templates")
     if not options.splits:
-        listed = ",".join(str(number) for number in sorted(there))
+        listed = ",".join(str(number) for number, *_ in splits)
         raise OptionError(f"{layout.folder} is IJB-A, whose results are means over splits: set splits={listed}.")
-    first, second, split, faces, facts = [], [], [], [], []
-    offset = 0
-    for position, number in enumerate(options.splits):
-        if number not in there or number not in metadata:
-            raise DataError(f"{layout.folder} has no split {number}; there are {sorted(there)}.")
-        part, fact = read_faces(metadata[number])
-        templates = TemplateSet.of(part, metadata[number])
-        one, other, pair_fact = read_pairs(there[number])
-        first.append(templates.positions(one, there[number]) + np.int32(offset))
-        second.append(templates.positions(other, there[number]) + np.int32(offset))
-        split.append(np.full(len(one), position, dtype=np.int8))
-        faces.append(templates)
+    pairs, sets, facts, starts = [], [], [], [0]
+    for _, path, source in splits:
+        faces, fact = read_faces(source)
+        templates = TemplateSet.of(faces, source)
+        *ids, pair_fact = read_pairs(path)
+        pairs.append([templates.positions(side, path) + np.int32(starts[-1]) for side in ids])
+        sets.append(templates)
         facts += [fact, pair_fact]
-        offset += len(templates)
-    starts = np.cumsum([0, *(len(templates) for templates in faces)])
+        starts.append(starts[-1] + len(templates))
     joined = TemplateSet(
-        join_faces([templates.faces for templates in faces]),
-        np.concatenate([templates.ids for templates in faces]),
-        np.concatenate([templates.subject for templates in faces]),
-        np.concatenate([templates.of_face + start for templates, start in zip(faces, starts, strict=False)]),
+        join_faces([templates.faces for templates in sets]),
+        np.concatenate([templates.ids for templates in sets]),
+        np.concatenate([templates.subject for templates in sets]),
+        np.concatenate([templates.of_face + start for templates, start in zip(sets, starts, strict=False)]),
     )
-    left, right = np.concatenate(first), np.concatenate(second)
-    attributes = {"split": Attribute.coded(np.concatenate(split), [str(number) for number in options.splits])}
-    attributes |= SubjectMetadata.of(layout, joined.subject).pair_attributes(joined, joined, left, right)
-    same = joined.same_subject(left, right)
-    truth = PairTruth(joined, left, right, same, there[options.splits[0]], np.concatenate(split), attributes)
-    about = {"templates": len(joined), "comparisons": len(left), "splits": list(options.splits)}
+    first, second = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    split = np.repeat(np.arange(len(splits), dtype=np.int8), [len(side) for side, _ in pairs])
+    attributes = {"split": Attribute.coded(split, [str(number) for number in options.splits])}
+    attributes |= SubjectMetadata.of(layout, joined.subject).pair_attributes(joined, joined, first, second)
+    truth = PairTruth(joined, first, second, joined.same_subject(first, second), splits[0][1], split, attributes)
+    about = {"templates": len(joined), "comparisons": len(first), "splits": list(options.splits)}
     return _compared("IJBA", truth, tuple(facts), about)
 
 
 def _covariate_attributes(
     templates: TemplateSet, first: Array, second: Array, options: CovariateOptions
 ) -> dict[str, Attribute]:
-    faces, found = templates.faces, {}
+    faces, attributes = templates.faces, {}
     for covariate in ENUMERATIONS:
         if covariate.column not in faces.codes:
             continue
@@ -402,31 +389,30 @@ def _covariate_attributes(
             else:
                 shown = AGE_WITH_UNKNOWN
         codes = codes.astype(np.int8)
-        found[covariate.name] = pair_attribute(codes, first, second, shown)
-        found[f"{covariate.name}_match"] = agreement_attribute(looked_up(codes, first), looked_up(codes, second))
+        attributes[covariate.name] = pair_attribute(codes, first, second, shown)
+        attributes[f"{covariate.name}_match"] = agreement_attribute(looked_up(codes, first), looked_up(codes, second))
     if options.occlusions == "on" or (options.occlusions == "auto" and len(first) <= _MOST_WITH_OCCLUSIONS):
         for covariate in OCCLUSIONS:
             if covariate.column in faces.codes:
                 codes = templates.per_template(faces.codes[covariate.column]).astype(np.int8)
-                found[covariate.name] = pair_attribute(codes, first, second, covariate)
+                attributes[covariate.name] = pair_attribute(codes, first, second, covariate)
     for column, edges in (("YAW", options.yaw_edges), ("ROLL", options.roll_edges)):
         if column in faces.angles:
-            angle = Angle(column, column.lower(), edges)
             values = np.full(len(templates), np.nan)
             values[templates.of_face[::-1]] = faces.angles[column][::-1]
-            found[f"{angle.name}_difference"] = difference_attribute(values[first], values[second], angle)
-    assert all(found[name].levels == AGREEMENT for name in found if name.endswith("_match"))
-    return found
+            attributes[f"{column.lower()}_difference"] = difference_attribute(values[first], values[second], edges)
+    assert all(attributes[name].levels == AGREEMENT for name in attributes if name.endswith("_match"))
+    return attributes
 
 
 def _official_galleries(layout: ProtocolFiles, kind: str) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
-    path = layout.one(names.PROBES[kind], f"file of {kind} probes")
+    path = layout.one(f"{kind}_probes")
     probes, facts = _templates(layout, [path])
     metadata = SubjectMetadata.of(layout, probes.subject)
     attributes = metadata.attributes(probes.faces, probes.subject)
     shared = Probes(probes.ids, probes.subject, probes, attributes)
     galleries = []
-    for entry in layout.all(names.GALLERY):
+    for entry in layout.all("gallery"):
         templates, more = _templates(layout, [entry.path])
         facts += more
         galleries.append(Gallery(entry["name"], templates.ids, templates.subject, templates, shared))
@@ -437,15 +423,11 @@ def _official_galleries(layout: ProtocolFiles, kind: str) -> tuple[tuple[Gallery
 def _split_galleries(
     layout: ProtocolFiles, options: SearchOptions
 ) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
-    there = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_GALLERY)}
-    probes_of = {int(entry["name"]): entry.path for entry in layout.all(names.SPLIT_PROBES)}
     galleries, facts = [], []
-    for number in options.splits or sorted(there):
-        if number not in there or number not in probes_of:
-            raise DataError(f"{layout.folder} has no split {number}; there are {sorted(there)}.")
-        templates, more = _templates(layout, [there[number]])
-        probes, others = _templates(layout, [probes_of[number]])
-        facts += [*more, *others]
+    for number, path, source in layout.splits(options.splits, "split_gallery", "split_probes"):
+        templates, gallery_facts = _templates(layout, [path])
+        probes, probe_facts = _templates(layout, [source])
+        facts += [*gallery_facts, *probe_facts]
         attributes = SubjectMetadata.of(layout, probes.subject).attributes(probes.faces, probes.subject)
         searched = Probes(probes.ids, probes.subject, probes, attributes)
         galleries.append(Gallery(f"split {number}", templates.ids, templates.subject, templates, searched))
@@ -454,14 +436,14 @@ def _split_galleries(
 
 def _plain_galleries(layout: ProtocolFiles) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
     """Subjects of the columns and rows of score matrices: `gallery_NAME.csv` and `probes.csv`."""
-    path = layout.one(names.PLAIN_PROBES, "list of probes")
+    path = layout.one("plain_probes")
     table = read_table(path)
     rows, subject = table.whole("ROW"), table.whole("SUBJECT_ID")
     table.refuse_repeated(rows, "row")
     order = np.argsort(rows)
     probes = Probes(rows[order], subject[order], None)
     galleries, facts = [], [table.fact]
-    for entry in layout.all(names.PLAIN_GALLERY):
+    for entry in layout.all("plain_gallery"):
         columns = read_table(entry.path)
         number, who = columns.whole("COLUMN"), columns.whole("SUBJECT_ID")
         columns.refuse_repeated(number, "column")
@@ -484,7 +466,3 @@ def _refuse_mixed(layout: ProtocolFiles, galleries: Sequence[Gallery]) -> None:
                     "Galleries of one protocol have different subjects; are files of two releases mixed?"
                 )
             seen[subject] = gallery.name
-
-
-def _version(path: Path) -> str:
-    return path.name.partition("_")[0].upper()

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.benchmarks.ijb.templates import BOX, LANDMARKS
 from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
@@ -25,9 +26,7 @@ IMPOSTORS = 15  # other people that a probe is compared with in test 1
 PLANTED, UNLUCKY = 6, 2  # numbers of skin tones
 _SIZE = 96  # pixels of a drawn face
 _FACE = (23, 14, 50, 67, 38, 42, 58, 42, 48, 53)  # box and landmarks in it
-_BOX = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
-_POINTS = ("RIGHT_EYE_X", "RIGHT_EYE_Y", "LEFT_EYE_X", "LEFT_EYE_Y", "NOSE_X", "NOSE_Y")
-_HEADER = ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *_BOX, *_POINTS, "FRAME_NUM")
+_HEADER = ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *BOX, *LANDMARKS, "FRAME_NUM")
 
 
 def write_demo(folder: Path) -> Sequence[Demo]:

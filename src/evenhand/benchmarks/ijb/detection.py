@@ -6,7 +6,7 @@ false alarms per image. Rows are images, found faces, missed faces and false ala
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb import layout as names
-from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
-from evenhand.benchmarks.ijb.layout import ProtocolFiles
+from evenhand.benchmarks.ijb.files import ProtocolTable, file_of, read_table
+from evenhand.benchmarks.ijb.layout import ProtocolFiles, release_of
 from evenhand.benchmarks.ijb.options import FaceDetectionOptions
 from evenhand.benchmarks.ijb.templates import BOX
 from evenhand.core.errors import PredictionError
@@ -70,28 +69,27 @@ def read_annotated(path: Path) -> tuple[AnnotatedFaces, Any]:
     """The ground truth of test 6; a row with an empty box is an image without faces."""
     table = read_table(path)
     table.require("FILENAME", *BOX)
-    images, image = _images(table)
-    boxes = _boxes(table)
+    places: dict[str, int] = {}  # of images, in the order of the file
+    image = np.array([places.setdefault(name, len(places)) for name in table.text("FILENAME").tolist()], dtype=np.int64)
+    boxes = table.matrix(BOX)
     flag = table.whole("IGNORE_FLAG", missing=0) if "IGNORE_FLAG" in table else np.zeros(table.rows, np.int64)
     table.refuse((flag != 0) & (flag != 1), lambda row: f"{flag[row]}, but 0 or 1 expected.", "IGNORE_FLAG")
     shown = ~np.isnan(boxes).any(axis=1)
-    flagged_images = np.zeros(len(images), dtype=np.bool_)
+    flagged_images = np.zeros(len(places), dtype=np.bool_)
     flagged_images[image[flag == 1]] = True
     order = np.flatnonzero(shown)[np.argsort(image[shown], kind="stable")]
-    return AnnotatedFaces(tuple(images), boxes[order], image[order], flag[order] == 1, flagged_images), table.fact
+    return AnnotatedFaces(tuple(places), boxes[order], image[order], flag[order] == 1, flagged_images), table.fact
 
 
 def load_detection(folder: Path, options: FaceDetectionOptions) -> Dataset[AnnotatedFaces]:
     """Test 6: the images and their annotated faces."""
     folder = Path(folder)
-    layout = ProtocolFiles.of(folder)
-    plain = folder / "face_detection.csv"
-    path = plain if plain.is_file() else layout.one(names.DETECTION, "ground truth of face detection")
+    path = ProtocolFiles.of(folder).one("detection")
     truth, fact = read_annotated(path)
     has_media = any((folder / name).is_file() for name in truth.images[:1])
     samples = [Sample(name, (folder / name,) if has_media else ()) for name in truth.images]
     return Dataset(
-        version=path.name.partition("_")[0].upper(),
+        version=release_of(path),
         samples=samples,
         truth=truth,
         levels={"medium": MEDIA},
@@ -112,12 +110,13 @@ class FaceDetectionCodec(Codec[Any]):
     example = "FILENAME,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT,CONFIDENCE\nimg/1.jpg,62,189,89,98,0.997\n"
 
     def read(self, path: Path, dataset: Dataset[AnnotatedFaces], options: Any) -> Submitted[FaceDetections]:
-        path = Path(path)
-        path = path / self.filename if path.is_dir() else path
-        table = read_table(path, PredictionError)
+        table = read_table(file_of(path, self.filename), PredictionError)
         table.require("FILENAME", *BOX, "CONFIDENCE")
         places = {name: place for place, name in enumerate(dataset.truth.images)}
-        image = _known_images(table, places)
+        names = table.text("FILENAME").tolist()
+        image = np.array([places.get(name, -1) for name in names], dtype=np.int64)
+        count = int((image < 0).sum())
+        table.refuse(image < 0, lambda row: f"{names[row]!r} is no image of the protocol ({count} such lines).")
         boxes, score = complete_boxes(table), table.numbers("CONFIDENCE")
         table.refuse(np.isnan(score), lambda row: "a number is missing.", "CONFIDENCE")
         order = np.argsort(image, kind="stable")
@@ -131,11 +130,13 @@ class FaceDetectionCodec(Codec[Any]):
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
         """Answers are sequences of (left, top, width, height, confidence)."""
-        rows = ((name, *(float(value) for value in detection)) for name, found in answers for detection in found)
+        rows = (
+            (name, *(float(value) for value in detection)) for name, detections in answers for detection in detections
+        )
         write_csv(Path(path), ("FILENAME", *BOX, "CONFIDENCE"), rows)
 
 
-def match_detections(truth: AnnotatedFaces, found: FaceDetections, options: FaceDetectionOptions) -> Matched:
+def match_detections(truth: AnnotatedFaces, answer: FaceDetections, options: FaceDetectionOptions) -> Matched:
     """Which detection hits which face, by decreasing confidence (file order on ties).
 
     A flagged image drops out (`ignore=media`); or a flagged box is no face, and detections that
@@ -148,17 +149,17 @@ def match_detections(truth: AnnotatedFaces, found: FaceDetections, options: Face
     faces = images[truth.image]
     if options.ignore == "box":
         faces = ~truth.flagged
-    detections = images[found.image]
+    detections = images[answer.image]
     kept_faces, kept_detections = np.flatnonzero(faces), np.flatnonzero(detections)
-    pairs = _overlaps(truth, kept_faces, found, kept_detections, options.iou)
+    pairs = _overlaps(truth, kept_faces, answer, kept_detections, options.iou)
     assigned = assign_by_score(
         pairs,
         len(kept_faces),
-        found.score[kept_detections],
+        answer.score[kept_detections],
         threshold=options.iou,
         only_available=options.match == "available",
     )
-    face_of = np.full(len(found.score), -1, dtype=np.int64)
+    face_of = np.full(len(answer.score), -1, dtype=np.int64)
     hit = np.flatnonzero(assigned.face_of >= 0)
     face_of[kept_detections[hit]] = kept_faces[assigned.face_of[hit]]
     detection_of = np.full(len(truth.image), -1, dtype=np.int64)
@@ -166,7 +167,9 @@ def match_detections(truth: AnnotatedFaces, found: FaceDetections, options: Face
     detection_of[kept_faces[seen]] = kept_detections[assigned.detection_of[seen]]
     counted = detections.copy()
     if options.ignore == "box":
-        spared = _overlaps(truth, np.flatnonzero(truth.flagged), found, np.arange(len(found.score)), options.iou).second
+        spared = _overlaps(
+            truth, np.flatnonzero(truth.flagged), answer, np.arange(len(answer.score)), options.iou
+        ).second
         counted[spared[face_of[spared] < 0]] = False
     return Matched(images, faces, counted, face_of, detection_of)
 
@@ -183,7 +186,7 @@ def record_detections(
     yield rows_of(truth, detections, match_detections(truth, detections, options))
 
 
-def rows_of(truth: AnnotatedFaces, found: FaceDetections, matched: Matched) -> Records:
+def rows_of(truth: AnnotatedFaces, answer: FaceDetections, matched: Matched) -> Records:
     """The rows of matched detections."""
     images = np.flatnonzero(matched.images)
     hits = np.flatnonzero(matched.faces & (matched.detection_of >= 0))
@@ -194,9 +197,9 @@ def rows_of(truth: AnnotatedFaces, found: FaceDetections, matched: Matched) -> R
         [len(images), len(hits), len(missed), len(alarms)],
     )
     score = np.full(len(kinds), np.nan)
-    score[kinds == Event.FOUND] = found.score[matched.detection_of[hits]]
-    score[kinds == Event.FALSE_ALARM] = found.score[alarms]
-    image = np.concatenate([images, truth.image[hits], truth.image[missed], found.image[alarms]])
+    score[kinds == Event.FOUND] = answer.score[matched.detection_of[hits]]
+    score[kinds == Event.FALSE_ALARM] = answer.score[alarms]
+    image = np.concatenate([images, truth.image[hits], truth.image[missed], answer.image[alarms]])
     number = np.concatenate([images, hits, missed, alarms])
     return Records(
         {
@@ -213,38 +216,19 @@ def rows_of(truth: AnnotatedFaces, found: FaceDetections, matched: Matched) -> R
 
 def complete_boxes(table: ProtocolTable) -> NDArray[np.float64]:
     """(rows, 4): boxes without a missing number and with a size."""
-    boxes = _boxes(table)
+    boxes = table.matrix(BOX)
     wrong = np.isnan(boxes).any(axis=1) | (boxes[:, 2:] <= 0).any(axis=1)
     table.refuse(np.asarray(wrong), lambda row: f"a box without position or size ({boxes[row].tolist()}).")
     return boxes
 
 
-def _boxes(table: ProtocolTable) -> NDArray[np.float64]:
-    return table.matrix(BOX)
-
-
-def _images(table: ProtocolTable) -> tuple[Sequence[str], NDArray[np.int64]]:
-    """Distinct file names in the order of the file, and the number of each row's."""
-    places: dict[str, int] = {}
-    image = [places.setdefault(name, len(places)) for name in table.text("FILENAME").tolist()]
-    return list(places), np.array(image, dtype=np.int64)
-
-
-def _known_images(table: ProtocolTable, places: Mapping[str, int]) -> NDArray[np.int64]:
-    names = table.text("FILENAME").tolist()
-    image = np.array([places.get(name, -1) for name in names], dtype=np.int64)
-    count = int((image < 0).sum())
-    table.refuse(image < 0, lambda row: f"{names[row]!r} is no image of the protocol ({count} such lines).")
-    return image
-
-
-def _overlaps(truth: AnnotatedFaces, faces: Array, found: FaceDetections, detections: Array, at_least: float) -> Any:
+def _overlaps(truth: AnnotatedFaces, faces: Array, answer: FaceDetections, detections: Array, at_least: float) -> Any:
     images = len(truth.images)
     return overlaps_by_image(
         corners(truth.boxes_xywh[faces]),
         offsets_of(truth.image[faces], images),
-        corners(found.boxes_xywh[detections]),
-        offsets_of(found.image[detections], images),
+        corners(answer.boxes_xywh[detections]),
+        offsets_of(answer.image[detections], images),
         at_least=at_least,
     )
 

@@ -54,10 +54,13 @@ def open_array(path: Path, *, entry: str = "embeddings", dimensions: int = 2) ->
     return array
 
 
-def stored_array(path: Path, *, entry: str = "embeddings") -> Any:
-    """As `open_array`, of two dimensions; the rows of a `.npy` file stay in it until they are asked for."""
+def stored_array(path: Path, *, entry: str = "embeddings", hashed: bool = False) -> Any:
+    """As `open_array`, of two dimensions; the rows of a `.npy` file stay in it until they are asked for.
+
+    `hashed`: those that are read in order are hashed on the way.
+    """
     if Path(path).suffix == ".npy":
-        stored = open_npy(path, PredictionError)
+        stored = open_npy(path, PredictionError, hashed=hashed)
         if stored.ndim == 2 and stored.dtype.kind in "fiu" and not stored.header.fortran:
             return stored
     return open_array(path, entry=entry)

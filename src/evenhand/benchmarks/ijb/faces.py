@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb import layout as names
-from evenhand.benchmarks.ijb.layout import ProtocolFiles
+from evenhand.benchmarks.ijb.layout import ProtocolFiles, release_of
 from evenhand.benchmarks.ijb.lists import read_face_list
 from evenhand.benchmarks.ijb.options import FaceQuestionOptions
 from evenhand.benchmarks.ijb.submission import Parts, read_embedded
 from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, join_faces, read_faces
 from evenhand.core.errors import DataError, PredictionError
-from evenhand.core.task import Codec, Dataset, Sample, Submitted
+from evenhand.core.task import Codec, Dataset, InputFact, P, Sample, Submitted
 from evenhand.files.outputs import write_csv, write_npy
 from evenhand.files.writing import make_folder
 
@@ -45,6 +44,13 @@ class AskedFaces:
 
 
 LOOSE_CROPS = "loose_crop"
+_KINDS = {  # files with the faces of a test
+    1: ("gallery", "mixed_probes"),
+    2: ("covariate_templates",),
+    3: ("gallery", "image_probes"),
+    4: ("gallery", "mixed_probes"),
+    5: ("gallery", "video_probes"),
+}
 
 
 def load_faces(folder: Path, options: FaceQuestionOptions) -> Dataset[AskedFaces]:
@@ -54,73 +60,55 @@ def load_faces(folder: Path, options: FaceQuestionOptions) -> Dataset[AskedFaces
     """
     folder = Path(folder)
     layout = ProtocolFiles.of(folder)
-    has_crops = (folder / LOOSE_CROPS).is_dir() and bool(layout.all(names.FACE_LIST))
+    has_crops = (folder / LOOSE_CROPS).is_dir() and bool(layout.all("face_list"))
     if options.crops == "loose" or (options.crops == "auto" and has_crops):
         return _load_crops(folder, layout, options)
-    paths = _files(layout, set(options.tests))
+    kinds = [kind for test in sorted(set(options.tests)) for kind in _KINDS.get(test, ())]
+    if {1, 4} & set(options.tests):
+        kinds += ["split_templates", "split_gallery", "split_probes"]
+    paths = list(dict.fromkeys(layout.paths(*kinds)))
     if not paths:
         raise DataError(f"{folder} has no template files for the tests {', '.join(map(str, options.tests))}.")
     read = [read_faces(path) for path in paths]
-    faces = _distinct(join_faces([found for found, _ in read]))
-    given = [
-        {"box": tuple(box.tolist()), "landmarks": _points(points)}
-        for box, points in zip(faces.places.box, faces.places.landmarks, strict=True)
-    ]
-    return Dataset(
-        version=paths[0].name.partition("_")[0].upper(),
-        samples=_samples(folder, faces.filename.to_list(), given, options),
-        truth=AskedFaces(faces),
-        inputs=tuple(fact for _, fact in read),
-        facts={"faces": len(faces)},
-    )
+    faces = _distinct(join_faces([part for part, _ in read]))
+    return _asked(folder, release_of(paths[0]), AskedFaces(faces), tuple(fact for _, fact in read), options)
 
 
 def _load_crops(folder: Path, layout: ProtocolFiles, options: FaceQuestionOptions) -> Dataset[AskedFaces]:
     import polars as pl
 
-    path = layout.one(names.FACE_LIST, "list of faces")
-    listed = read_face_list(path, layout.one(names.LANDMARK_LIST, "list of landmarks"))
+    path = layout.one("face_list")
+    listed = read_face_list(path, layout.one("landmark_list"))
     assert listed.landmarks is not None
     _, first = np.unique(listed.name.astype(str), return_index=True)
     rows = np.sort(first)  # an image that is in several templates is asked once
-    count = len(rows)
-    nobody = np.full(count, -1, dtype=np.int64)
-    places = FacePlaces.unknown(count, listed.landmarks[rows])
-    faces = ProtocolFaces(
-        listed.template[rows],
-        nobody,
-        pl.Series(listed.name[rows], dtype=pl.String),
-        nobody,
-        listed.medium[rows],
-        lambda: places,
-    )
-    given = [{"box": None, "landmarks": _points(points)} for points in places.landmarks]
-    return Dataset(
-        version=path.name.partition("_")[0].upper(),
-        samples=_samples(folder / LOOSE_CROPS, faces.filename.to_list(), given, options),
-        truth=AskedFaces(faces, None if listed.score is None else listed.score[rows], is_listed=True),
-        inputs=listed.inputs,
-        facts={"faces": count},
-    )
+    nobody = np.full(len(rows), -1, dtype=np.int64)
+    places = FacePlaces.unknown(len(rows), listed.landmarks[rows])
+    names = pl.Series(listed.name[rows], dtype=pl.String)
+    faces = ProtocolFaces(listed.template[rows], nobody, names, nobody, listed.medium[rows], lambda: places)
+    asked = AskedFaces(faces, None if listed.score is None else listed.score[rows], is_listed=True)
+    return _asked(folder / LOOSE_CROPS, release_of(path), asked, listed.inputs, options)
 
 
-def _samples(
-    folder: Path, filenames: Sequence[str], given: Sequence[Mapping[str, Any]], options: FaceQuestionOptions
-) -> list[Sample]:
+def _asked(
+    folder: Path, version: str, asked: AskedFaces, inputs: tuple[InputFact, ...], options: FaceQuestionOptions
+) -> Dataset[AskedFaces]:
     """One sample per face, and one for its mirror image where that is asked for."""
-    samples = []
-    for row, (name, known) in enumerate(zip(filenames, given, strict=True)):
+    faces, samples = asked.faces, []
+    rows = zip(faces.filename.to_list(), faces.places.box, faces.places.landmarks, strict=True)
+    for row, (name, box, landmarks) in enumerate(rows):
         media = (folder / str(name),)
-        samples.append(Sample(str(row), media, {**known, "mirror": False}))
+        given = {"box": None if asked.is_listed else tuple(box.tolist()), "landmarks": _points(landmarks)}
+        samples.append(Sample(str(row), media, {**given, "mirror": False}))
         if options.mirror:
-            samples.append(Sample(f"{row}{MIRRORED}", media, {**known, "mirror": True}))
-    return samples
+            samples.append(Sample(f"{row}{MIRRORED}", media, {**given, "mirror": True}))
+    return Dataset(version=version, samples=samples, truth=asked, inputs=inputs, facts={"faces": len(faces)})
 
 
 def load_videos(folder: Path, options: Any) -> Dataset[ProtocolFaces]:
     """Every video probe of test 5: the video, and frame and box of the first occurrence."""
     folder = Path(folder)
-    path = ProtocolFiles.of(folder).one(names.PROBES["video"], "file of video probes")
+    path = ProtocolFiles.of(folder).one("video_probes")
     faces, fact = read_faces(path)
     box, landmarks, frame = faces.places
     video = np.full(len(faces), "") if faces.video is None else faces.video
@@ -136,19 +124,23 @@ def load_videos(folder: Path, options: Any) -> Dataset[ProtocolFaces]:
         )
         for row in range(len(faces))
     ]
-    version = path.name.partition("_")[0].upper()
-    return Dataset(version=version, samples=samples, truth=faces, inputs=(fact,), facts={"videos": len(faces)})
+    return Dataset(version=release_of(path), samples=samples, truth=faces, inputs=(fact,), facts={"videos": len(faces)})
 
 
-class FaceFolderCodec(Codec[EmbeddedFace]):
-    """A folder with embeddings.npy, faces.csv and, with mirrored faces, embeddings_flip.npy."""
+class _FolderCodec(Codec[P]):
+    """A folder with embeddings, and a table that says whose they are."""
 
     filename = "submission"
-    example = "embeddings.npy (faces, dimensions), embeddings_flip.npy, faces.csv"
 
-    def read(self, path: Path, dataset: Dataset[AskedFaces], options: FaceQuestionOptions) -> Submitted[Any]:
-        content, facts = read_embedded(Parts.of(path), lambda content: content)
-        return Submitted(content, inputs=facts)
+    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Submitted[Any]:
+        content, files = read_embedded(Parts.of(path))
+        return Submitted(content, inputs=files())
+
+
+class FaceFolderCodec(_FolderCodec[EmbeddedFace]):
+    """A folder with embeddings.npy, faces.csv and, with mirrored faces, embeddings_flip.npy."""
+
+    example = "embeddings.npy (faces, dimensions), embeddings_flip.npy, faces.csv"
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[AskedFaces], options: Any) -> None:
         given = {name: self._answer(answer) for name, answer in answers if answer is not None}
@@ -166,8 +158,7 @@ class FaceFolderCodec(Codec[EmbeddedFace]):
                     "leave the mirrored pass out with mirror=false."
                 )
             write_npy(path / "embeddings_flip.npy", np.stack([given[f"{row}{MIRRORED}"].vector for row in plain]))
-        asked = dataset.truth
-        faces = asked.faces
+        asked, faces = dataset.truth, dataset.truth.faces
         columns: dict[str, Sequence[Any]] = {
             "FACE_INDEX": range(len(plain)),
             "FILENAME": faces.filename[plain].to_list(),
@@ -182,8 +173,8 @@ class FaceFolderCodec(Codec[EmbeddedFace]):
         write_csv(path / "faces.csv", list(columns), zip(*columns.values(), strict=True))
 
     def to_plain(self, answer: Any) -> Any:
-        made = self._answer(answer)
-        return {"vector": made.vector, "score": made.score}
+        face = self._answer(answer)
+        return {"vector": face.vector, "score": face.score}
 
     def from_plain(self, plain: Any) -> EmbeddedFace:
         return self._answer(EmbeddedFace(np.asarray(plain["vector"], dtype=np.float32), plain["score"]))
@@ -191,27 +182,22 @@ class FaceFolderCodec(Codec[EmbeddedFace]):
     def _answer(self, answer: Any) -> EmbeddedFace:
         """A vector, or a vector with a detector score."""
         if isinstance(answer, EmbeddedFace):
-            made = answer
+            face = answer
         else:
             vector, score = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
-            made = EmbeddedFace(np.asarray(vector, dtype=np.float32), None if score is None else float(score))
-        if made.vector.ndim != 1 or not len(made.vector) or not np.isfinite(made.vector).all():
+            face = EmbeddedFace(np.asarray(vector, dtype=np.float32), None if score is None else float(score))
+        if face.vector.ndim != 1 or not len(face.vector) or not np.isfinite(face.vector).all():
             raise PredictionError(
-                f"An embedding has the shape {made.vector.shape} or a value that is not finite; "
+                f"An embedding has the shape {face.vector.shape} or a value that is not finite; "
                 "one vector of finite numbers per face was expected."
             )
-        return made
+        return face
 
 
-class VideoCodec(Codec[NDArray[np.float32]]):
+class VideoCodec(_FolderCodec[NDArray[np.float32]]):
     """A folder with video_embeddings.npy and video_frames.csv (TEMPLATE_ID, FACE_INDEX)."""
 
-    filename = "submission"
     example = "video_embeddings.npy (frames, dimensions), video_frames.csv"
-
-    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Submitted[Any]:
-        content, facts = read_embedded(Parts.of(path), lambda content: content)
-        return Submitted(content, inputs=facts)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
         listed = [(name, self._vectors(vectors)) for name, vectors in answers if vectors is not None]
@@ -237,22 +223,6 @@ class VideoCodec(Codec[NDArray[np.float32]]):
                 f"Embeddings of a video have the shape {vectors.shape}; (frames, dimensions) expected."
             )
         return vectors
-
-
-def _files(layout: ProtocolFiles, tests: set[int]) -> list[Path]:
-    galleries = [entry.path for entry in layout.all(names.GALLERY)]
-    wanted = {
-        1: [*galleries, *(entry.path for entry in layout.all(names.PROBES["mixed"]))],
-        2: [entry.path for entry in layout.all(names.COVARIATE_TEMPLATES)],
-        3: [*galleries, *(entry.path for entry in layout.all(names.PROBES["image"]))],
-        4: [*galleries, *(entry.path for entry in layout.all(names.PROBES["mixed"]))],
-        5: [*galleries, *(entry.path for entry in layout.all(names.PROBES["video"]))],
-    }
-    found = [path for test in sorted(tests & set(wanted)) for path in wanted[test]]
-    if 1 in tests or 4 in tests:
-        for pattern in (names.SPLIT_TEMPLATES, names.SPLIT_GALLERY, names.SPLIT_PROBES):
-            found += [entry.path for entry in layout.all(pattern)]
-    return list(dict.fromkeys(found))
 
 
 def _distinct(faces: ProtocolFaces) -> ProtocolFaces:

@@ -7,15 +7,15 @@ Empty cells, `NaN`, `nan` and `NA` are missing values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.errors import DataError
+from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import delimited
@@ -39,35 +39,12 @@ SYNONYMS: Mapping[str, str] = {
 MISSING_WORDS = ("", "nan", "na")
 
 
-class TextColumns(Mapping[str, Any]):
-    """Columns of text (polars Series) by name; the blanks around cells are taken away when a column is asked for."""
-
-    def __init__(self, columns: Mapping[str, Any]) -> None:
-        self._columns = columns
-
-    def __getitem__(self, name: str) -> Any:
-        return self._columns[name].fill_null("").str.strip_chars()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __contains__(self, name: object) -> bool:  # without it, a column would be made to see whether it is there
-        return name in self._columns
-
-    def as_read(self, name: str) -> Any:
-        """A column with its blanks: most have none, and numbers are read quicker without looking for them."""
-        return self._columns[name]
-
-
 @dataclass(frozen=True)
 class ProtocolTable:
     """The cells of a file as text, by column name, and the line of every row."""
 
     path: Path
-    columns: TextColumns
+    columns: Mapping[str, pl.Series]  # with their blanks: most have none, and numbers are read quicker as they are
     rows: int
     fact: InputFact
     problem: Problem
@@ -88,8 +65,7 @@ class ProtocolTable:
     def names(self, name: str) -> pl.Series:
         """(rows,): the cells without blanks around them, as Polars keeps them; empty when missing."""
         self.require(name)
-        column: pl.Series = self.columns[name]
-        return column
+        return self.columns[name].fill_null("").str.strip_chars()
 
     def text(self, name: str) -> NDArray[np.object_]:
         """(rows,): the cells without blanks around them; empty when missing."""
@@ -100,9 +76,9 @@ class ProtocolTable:
         import polars as pl
 
         self.require(name)
-        values = self.columns.as_read(name).cast(pl.Int64, strict=False)
+        values = self.columns[name].cast(pl.Int64, strict=False)
         if values.null_count():
-            cells = self.columns[name]
+            cells = self.names(name)
             values = cells.cast(pl.Int64, strict=False)
             absent = cells.str.to_lowercase().is_in(MISSING_WORDS)
             wrong = values.is_null() & ~absent if missing is not None else values.is_null()
@@ -115,33 +91,33 @@ class ProtocolTable:
         import polars as pl
 
         self.require(name)
-        plain = self.columns.as_read(name).cast(pl.Float64, strict=False)
+        plain = self.columns[name].cast(pl.Float64, strict=False)
         if not plain.null_count() and not plain.is_infinite().any():
             return np.array(plain.to_numpy(), dtype=np.float64)
-        cells = self.columns[name]
+        cells = self.names(name)
         values = cells.cast(pl.Float64, strict=False)
         absent = cells.str.to_lowercase().is_in(MISSING_WORDS)
         self._refuse_first((values.is_null() & ~absent) | values.is_infinite().fill_null(False), name, "a number")
-        found = np.array(values.fill_null(float("nan")).to_numpy(), dtype=np.float64)
-        found[absent.to_numpy()] = np.nan
-        return found
+        numbers = np.array(values.fill_null(float("nan")).to_numpy(), dtype=np.float64)
+        numbers[absent.to_numpy()] = np.nan
+        return numbers
 
     def matrix(self, names: Sequence[str]) -> NDArray[np.float64]:
         """(rows, names): the numbers of several columns; not a number where missing, or without the column."""
         import polars as pl
 
         there = [name for name in names if name in self]
-        found = np.full((self.rows, len(names)), np.nan)
+        numbers = np.full((self.rows, len(names)), np.nan)
         if not there:
-            return found
-        frame = pl.DataFrame([self.columns.as_read(name).alias(name) for name in there])
+            return numbers
+        frame = pl.DataFrame([self.columns[name].alias(name) for name in there])
         read = frame.select(pl.all().cast(pl.Float64, strict=False))
-        whole = not any(column.null_count() for column in read.iter_columns())
+        is_complete = not any(column.null_count() for column in read.iter_columns())
         for name in there:
-            plain = read[name].to_numpy() if whole else None
+            plain = read[name].to_numpy() if is_complete else None
             is_plain = plain is not None and not np.isinf(plain).any()
-            found[:, names.index(name)] = plain if is_plain else self.numbers(name)
-        return found
+            numbers[:, names.index(name)] = plain if is_plain else self.numbers(name)
+        return numbers
 
     def refuse(self, wrong: Array, what: Callable[[int], str], column: str = "") -> None:
         """Raise for the first row of a mask (rows,); `what` says of a row what is wrong with it."""
@@ -161,7 +137,7 @@ class ProtocolTable:
         more = f" ({count} such cells.)" if count > 1 else ""
         self.refuse(
             wrong.to_numpy(),
-            lambda row: f"{self.columns[name][row][:60]!r} found, but {expected} was expected.{more}",
+            lambda row: f"{self.names(name)[row][:60]!r} found, but {expected} was expected.{more}",
             name,
         )
 
@@ -185,7 +161,18 @@ def read_table(
         if names.count(name) > 1:
             raise problem(f"{path}, line 1: the column {name} is there twice. Keep one.")
     columns = {known(name): table.frame[name] for name in table.frame.columns}
-    return ProtocolTable(Path(path), TextColumns(columns), len(table), table.fact, problem, table.lines)
+    return ProtocolTable(Path(path), columns, len(table), table.fact, problem, table.lines)
+
+
+def file_of(path: Path, *names: str) -> Path:
+    """A file of predictions: the one that is named, or of a folder the first that has one of some names."""
+    path = Path(path)
+    if not path.is_dir():
+        return path
+    for name in names:
+        if (path / name).is_file():
+            return path / name
+    raise PredictionError(f"{path} has no {', '.join(names)}.")
 
 
 def read_pairs(path: Path, problem: Problem = DataError) -> tuple[Array, Array, InputFact]:
@@ -214,8 +201,7 @@ def scores_of(table: ProtocolTable, name: str = "SCORE") -> NDArray[np.float64]:
     """(rows,): similarity scores; an empty cell is −∞, a failure to enrol. Not a number is an error."""
     import polars as pl
 
-    table.require(name)
-    cells = table.columns[name]
+    cells = table.names(name)
     values = cells.cast(pl.Float64, strict=False)
     empty = (cells == "") | (cells.str.to_lowercase() == "-inf")
     table._refuse_first((values.is_null() | values.is_nan().fill_null(True)) & ~empty, name, "a score")

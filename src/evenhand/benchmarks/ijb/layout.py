@@ -8,60 +8,28 @@ from __future__ import annotations
 
 import filecmp
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from evenhand.core.errors import DataError
+from evenhand.files.packaged import packaged_table
 
 _PROTOCOL_FOLDERS = ("protocol", "protocols")
 _FOLDERS_BESIDE = ("cluster", "clustering", "meta", "IJB-A_11_sets", "IJB-A_1N_sets")
 
 
 class FileKind(NamedTuple):
-    """A file of the protocols: a pattern that its names match, and one of these names."""
+    """A file of the protocols: what it is, a pattern that its names match, and one of these names."""
 
+    what: str
     pattern: str
     example: str
+    plain: str = ""  # the name that it may have in the data folder itself
 
 
-MATCHES = FileKind(r".*_11_(?!covariate).*matches\.csv", "ijbb_11_S1_S2_matches.csv")
-COVARIATE_MATCHES = FileKind(r".*_11_covariate_matches\.csv", "ijbb_11_covariate_matches.csv")
-COVARIATE_TEMPLATES = FileKind(
-    r".*_11_covariate_probe_reference.*\.csv", "ijbb_11_covariate_probe_reference_metadata.csv"
-)
-PAIR_TEMPLATES = FileKind(r".*_11_templates\.csv", "ijbb_11_templates.csv")
-GALLERY = FileKind(r".*1N_gallery_(?P<name>[^.]+)\.csv", "ijbb_1N_gallery_S1.csv")
-PROBES = {
-    "image": FileKind(r".*1N_probe_img\.csv", "ijbb_1N_probe_img.csv"),
-    "mixed": FileKind(r".*1N_probe_mixed\.csv", "ijbb_1N_probe_mixed.csv"),
-    "video": FileKind(r".*1N_probe_video\.csv", "ijbb_1N_probe_video.csv"),
-}
-DETECTION = FileKind(r".*_face_detection(_ground_truth)?\.csv", "ijbb_face_detection.csv")
-CLUSTERING = FileKind(
-    r"(?!.*detection_clustering).*_clustering_(?P<subjects>\d+)_hint_(?P<hint>\d+)\.csv",
-    "ijbb_clustering_32_hint_100.csv",
-)
-CLUSTERING_TRUTH = FileKind(
-    r"(?!.*detection_clustering).*_clustering_ground_truth\.csv", "ijbb_clustering_ground_truth.csv"
-)
-DETECTION_CLUSTERING = FileKind(
-    r".*_detection_clustering_hint_(?P<hint>\d+)\.csv", "ijbb_detection_clustering_hint_100000.csv"
-)
-DETECTION_CLUSTERING_TRUTH = FileKind(
-    r".*_detection_clustering_ground_truth\.csv", "ijbb_detection_clustering_ground_truth.csv"
-)
-METADATA = FileKind(r"(?!.*covariate).*_metadata\.csv", "ijbb_metadata.csv")
-FACE_LIST = FileKind(r".*_face_tid_mid\.txt", "ijbb_face_tid_mid.txt")
-LANDMARK_LIST = FileKind(r".*_name_5pts_score\.txt", "ijbb_name_5pts_score.txt")
-PAIR_LIST = FileKind(r".*_template_pair_label\.txt", "ijbb_template_pair_label.txt")
-PLAIN_GALLERY = FileKind(r"gallery_(?P<name>[^.]+)\.csv", "gallery_S1.csv")
-PLAIN_PROBES = FileKind(r"probes\.csv", "probes.csv")
-SPLIT_PAIRS = FileKind(r"verify_comparisons_(?P<name>\d+)\.csv", "verify_comparisons_1.csv")
-SPLIT_TEMPLATES = FileKind(r"verify_metadata_(?P<name>\d+)\.csv", "verify_metadata_1.csv")
-SPLIT_GALLERY = FileKind(r"search_gallery_(?P<name>\d+)\.csv", "search_gallery_1.csv")
-SPLIT_PROBES = FileKind(r"search_probe_(?P<name>\d+)\.csv", "search_probe_1.csv")
+KINDS = {name: FileKind(**entry) for name, entry in packaged_table(__package__, "files.toml").items()}
 
 
 @dataclass(frozen=True)
@@ -90,28 +58,47 @@ class ProtocolFiles:
             raise DataError(f"{folder} is not a folder. Give the folder that holds `protocol/` (or the list files).")
         return cls(folder, tuple(sorted(_protocol_files(folder), key=_natural)))
 
-    def all(self, kind: FileKind) -> list[NamedFile]:
+    def all(self, kind: str) -> list[NamedFile]:
         """All files of a kind, in the order of their names with numbers by value; equal copies count once."""
         files: list[NamedFile] = []
         for path in self.files:
-            match = re.fullmatch(kind.pattern, path.name, flags=re.IGNORECASE)
+            match = re.fullmatch(KINDS[kind].pattern, path.name, flags=re.IGNORECASE)
             if match and not any(_is_copy(path, other.path) for other in files):
                 files.append(NamedFile(path, match))
         return files
 
-    def one(self, kind: FileKind, what: str) -> Path:
-        """The only file of a kind; raises when there is none or several."""
-        files = self.all(kind)
-        if not files:
-            raise DataError(f"{self.folder} has no {what}: no file like {kind.example}. {self._advice()}")
-        if len(files) > 1:
-            names = ", ".join(str(entry.path.relative_to(self.folder)) for entry in files)
-            raise DataError(f"{self.folder} has several files that could be the {what}: {names}. Keep one release.")
-        return files[0].path
+    def paths(self, *kinds: str) -> list[Path]:
+        """The files of some kinds, one kind after the other."""
+        return [entry.path for kind in kinds for entry in self.all(kind)]
 
-    def optional(self, kind: FileKind, what: str) -> Path | None:
-        """The only file of a kind, or None."""
-        return self.one(kind, what) if self.all(kind) else None
+    def splits(self, wanted: Sequence[int], kind: str, other: str) -> list[tuple[int, Path, Path]]:
+        """The wanted splits of IJB-A, all by default: the number of each, and its files of both kinds."""
+        there, beside = ({int(entry["name"]): entry.path for entry in self.all(name)} for name in (kind, other))
+        numbers = wanted or sorted(there)
+        for number in numbers:
+            if number not in there or number not in beside:
+                raise DataError(f"{self.folder} has no split {number}; there are {sorted(there)}.")
+        return [(number, there[number], beside[number]) for number in numbers]
+
+    def one(self, kind: str) -> Path:
+        """The only file of a kind; raises when there is none or several."""
+        path = self.optional(kind)
+        if path is None:
+            what, example = KINDS[kind].what, KINDS[kind].example
+            raise DataError(f"{self.folder} has no {what}: no file like {example}. {self._advice()}")
+        return path
+
+    def optional(self, kind: str) -> Path | None:
+        """The only file of a kind, or None; raises when there are several."""
+        plain = KINDS[kind].plain
+        if plain and (self.folder / plain).is_file():
+            return self.folder / plain
+        paths = self.paths(kind)
+        if len(paths) > 1:
+            names = ", ".join(str(path.relative_to(self.folder)) for path in paths)
+            what = KINDS[kind].what
+            raise DataError(f"{self.folder} has several files that could be the {what}: {names}. Keep one release.")
+        return paths[0] if paths else None
 
     def _advice(self) -> str:
         releases = sorted(
@@ -127,9 +114,19 @@ class ProtocolFiles:
         return f"It has {', '.join(there[:5])}{', …' if len(there) > 5 else ''}."
 
 
+def release_of(path: Path) -> str:
+    """The release that a file of the protocols belongs to, by its name.
+
+    >>> release_of(Path("protocol/ijbb_metadata.csv"))
+    'IJBB'
+    """
+    return path.name.partition("_")[0].upper()
+
+
 def is_list(path: Path) -> bool:
     """Whether a file is one of the lists of faces, by its name."""
-    return any(re.fullmatch(kind.pattern, path.name, flags=re.IGNORECASE) for kind in (FACE_LIST, LANDMARK_LIST))
+    kinds = KINDS["face_list"], KINDS["landmark_list"]
+    return any(re.fullmatch(kind.pattern, path.name, flags=re.IGNORECASE) for kind in kinds)
 
 
 def _protocol_files(folder: Path) -> Iterator[Path]:

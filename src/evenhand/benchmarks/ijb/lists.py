@@ -1,4 +1,4 @@
-"""The community's list files, and the way between them and the official ones.
+"""The community's list files.
 
 Three files, separated by blanks, without headers: which image is in which template and
 medium, five landmarks and a detector score per image, and labelled pairs of templates. The
@@ -11,7 +11,7 @@ connected components of the genuine pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,15 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.templates import BOX, LANDMARKS, FacePlaces, ProtocolFaces, TemplateSet, template_places
+from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, TemplateSet, template_places
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
 from evenhand.core.sparse import connected_components
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import read
-from evenhand.files.outputs import write_csv
 from evenhand.files.whole_numbers import read_whole_numbers
-from evenhand.files.writing import make_folder, write_file
 
 
 @dataclass(frozen=True)
@@ -81,14 +79,14 @@ def _rows_by_name(
                 f"{landmarks}, line {row + 1}: image {image!r} has other landmarks or another score than in line "
                 f"{first + 1}, and the lines are not in the order of {faces}."
             )
-    found = np.array([rows.get(image, -1) for image in name.tolist()], dtype=np.int64)
-    lacking = np.flatnonzero(found < 0)
+    places = np.array([rows.get(image, -1) for image in name.tolist()], dtype=np.int64)
+    lacking = np.flatnonzero(places < 0)
     if len(lacking):
         row = int(lacking[0])
         raise DataError(
             f"{faces}, line {row + 1}: image {name[row]!r} is not in {landmarks} ({len(lacking):,} such lines)."
         )
-    return found
+    return places
 
 
 def read_pair_list(path: Path) -> PairList:
@@ -114,7 +112,10 @@ def templates_of(listed: FaceList, pairs: PairList, where: Path, known: Template
             raise DataError(f"{pairs.fact.path}, line {row + 1}: template {column[row]} is not in {where}.")
         places.append(place)
     first, second = places
-    person = _people(ids, first, second, pairs) if known is None else _known_people(ids, known, where)
+    if known is None:  # people are the connected components of the genuine pairs
+        person = connected_components(first[pairs.same], second[pairs.same], len(ids))
+    else:
+        person = _known_people(ids, known, where)
     wrong = np.flatnonzero((person[first] == person[second]) != pairs.same)
     if len(wrong):
         row = int(wrong[0])
@@ -136,11 +137,6 @@ def templates_of(listed: FaceList, pairs: PairList, where: Path, known: Template
     return TemplateSet.of(faces, where)
 
 
-def _people(ids: Array, first: Array, second: Array, pairs: PairList) -> Array:
-    """(templates,): people as the connected components of the genuine pairs."""
-    return connected_components(first[pairs.same], second[pairs.same], len(ids))
-
-
 def _known_people(ids: Array, known: TemplateSet, where: Path) -> Array:
     """(templates,): the subjects of template files beside the lists."""
     place = template_places(known.ids, ids)
@@ -151,77 +147,6 @@ def _known_people(ids: Array, known: TemplateSet, where: Path) -> Array:
             "templates). Are the files of one release?"
         )
     return known.subject[place]
-
-
-def write_lists(
-    folder: Path,
-    prefix: str,
-    templates: TemplateSet,
-    pairs: tuple[Array, Array, Array],
-    scores: Array | None = None,
-    face_index: Array | None = None,
-) -> tuple[Path, ...]:
-    """Write the list files of templates (in the order of their files) and labelled pairs.
-
-    As in the community's release, rows are named by their number; a fourth file says which face
-    each is. The official files have three landmarks; the corners of the mouth are put where the
-    nose lies below the eyes once more, so that there are five points. Without detector `scores`
-    every face has 1.
-    """
-    make_folder(folder)
-    faces = templates.faces
-    names = [f"{row}.jpg" for row in range(1, len(faces) + 1)]
-    rows = zip(names, faces.template.tolist(), faces.medium.tolist(), strict=True)
-    first = folder / f"{prefix}_face_tid_mid.txt"
-    write_file(first, "".join(f"{name} {template} {medium}\n" for name, template, medium in rows))
-    points = _five_points(faces.places.landmarks)
-    weight = np.ones(len(faces)) if scores is None else np.asarray(scores)
-    second = folder / f"{prefix}_name_5pts_score.txt"
-    write_file(
-        second,
-        "".join(
-            f"{name} {' '.join(f'{value:.3f}' for value in line)} {score}\n"
-            for name, line, score in zip(names, points.tolist(), weight.tolist(), strict=True)
-        ),
-    )
-    third = folder / f"{prefix}_template_pair_label.txt"
-    label = np.asarray(pairs[2]).astype(np.int64)
-    lines = zip(pairs[0].tolist(), pairs[1].tolist(), label.tolist(), strict=True)
-    write_file(third, "".join(f"{one} {other} {same}\n" for one, other, same in lines))
-    fourth = folder / "row_to_face_index.csv"
-    columns: dict[str, Iterable[Any]] = {"ROW_NAME": names}
-    columns |= {} if face_index is None else {"FACE_INDEX": face_index}
-    columns |= {"FILENAME": faces.filename, "SUBJECT_ID": faces.subject, "SIGHTING_ID": faces.sighting}
-    write_csv(fourth, list(columns), zip(*columns.values(), strict=True))
-    return first, second, third, fourth
-
-
-def write_official(folder: Path, prefix: str, templates: TemplateSet, pairs: tuple[Array, Array]) -> tuple[Path, ...]:
-    """Write the templates and the match list of list files as official CSVs.
-
-    Boxes are not in list files and stay empty; subjects are numbered as the genuine pairs join them.
-    """
-    make_folder(folder)
-    faces = templates.faces
-    first = folder / f"{prefix}_11_templates.csv"
-    points = [["" if np.isnan(value) else f"{value:g}" for value in row] for row in faces.places.landmarks]
-    rows = zip(faces.template, faces.subject, faces.filename, faces.sighting, points, strict=True)
-    write_csv(
-        first,
-        ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", "SIGHTING_ID", *BOX, *LANDMARKS),
-        ((*known, *("",) * len(BOX), *landmarks) for *known, landmarks in rows),
-    )
-    second = folder / f"{prefix}_11_matches.csv"
-    lines = zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)
-    write_file(second, "".join(f"{one},{other}\n" for one, other in lines))
-    return first, second
-
-
-def _five_points(three: Array) -> NDArray[np.float64]:
-    right, left, nose = three[:, 0:2], three[:, 2:4], three[:, 4:6]
-    below = 2 * nose[:, 1] - (right[:, 1] + left[:, 1]) / 2
-    mouth = np.column_stack([right[:, 0], below, left[:, 0], below])
-    return np.asarray(np.nan_to_num(np.column_stack([right, left, nose, mouth]), nan=0.0))
 
 
 def _columns(path: Path, kinds: Sequence[type], what: str) -> tuple[list[Array], InputFact]:

@@ -14,15 +14,13 @@ from evenhand.search.enrol import Detector, Flip, Media, Norm, Pooling
 Conventions = Literal["exact", "at_impostor", "nearest", "nearest_full_curve", "linear"]
 
 
-def _refuse_beyond(
-    name: str, values: tuple[float, ...], low: float, high: float = math.inf, *, distinct: bool = True
-) -> None:
+def _refuse_beyond(name: str, values: tuple[float, ...], low: float, high: float = math.inf) -> None:
     """Raise when a value of an option lies outside its range, or stands there twice."""
     wrong = [value for value in values if not low <= value <= high]
     if wrong:
         span = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
         raise OptionError(f"Option {name!r} can't be {wrong[0]:g}: it takes numbers {span}.")
-    if distinct and len(set(values)) < len(values):
+    if len(set(values)) < len(values):
         raise OptionError(f"Option {name!r} has a value twice: {', '.join(f'{value:g}' for value in values)}.")
 
 

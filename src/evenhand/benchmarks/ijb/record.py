@@ -22,6 +22,7 @@ from evenhand.benchmarks.ijb.codec import (
     probe_membership,
 )
 from evenhand.benchmarks.ijb.data import Gallery, PairTruth, Probes, SearchTruth
+from evenhand.benchmarks.ijb.metrics import NON_MATE_SCORE
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
 from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
@@ -196,16 +197,23 @@ def record_searches(
 
     `enrolled` are templates that were pooled before, by the identity of their sets.
     """
-    truth = dataset.truth
     content = predictions.content
     known: dict[int, Templates] = dict(enrolled or {})
-    subjects = np.unique(np.concatenate([gallery.probes.subject for gallery in truth.galleries]))
-    for number, gallery in enumerate(truth.galleries):
-        found = _search(gallery, content, options, tools, known)
-        listed = isinstance(content, CandidateLists)
-        yield _rows(dataset, gallery, number, found, subjects, options, tools, listed=listed)
+    for number, gallery in enumerate(dataset.truth.galleries):
+        searched = _search(gallery, content, options, tools, known)
+        count = len(gallery.probes)
+        failed = _failed(searched, listed=isinstance(content, CandidateLists))
+        left_out = failed if options.fte == "exclude" else np.zeros(count, dtype=np.bool_)
+        if left_out.any():
+            tools.warn(
+                f"{int(left_out.sum())} of {count} searches in gallery {gallery.name} failed to enrol and are left out "
+                "of all rates (fte=exclude); they are counted as missing."
+            )
+        everyone = np.arange(count)
+        code = np.where(left_out, LEFT_OUT, number)
+        yield _rows(dataset, gallery.probes, everyone, searched, np.full(count, number), code, failed, left_out)
     if options.legacy:
-        yield _merged(dataset, content, options, tools, known, subjects)
+        yield _merged(dataset, content, options, tools, known)
 
 
 def _search(
@@ -253,58 +261,49 @@ def _enrol_probes(
             scores: NDArray[np.float64] | None = np.ones(len(own))
         else:
             vectors, flipped, scores = content.vectors, content.flipped, content.scores
-        made = enrol(
+        pooled = enrol(
             vectors,
             probe_membership(probes.templates, content),
             options.pooling,
             flipped=flipped,
             detector_scores=scores,
         )
-        if made.failures or made.skipped:
+        if pooled.failures or pooled.skipped:
             tools.warn(
-                f"{made.failures} of {len(probes)} probes failed to enrol; "
-                f"{made.skipped} faces without embedding were skipped in others."
+                f"{pooled.failures} of {len(probes)} probes failed to enrol; "
+                f"{pooled.skipped} faces without embedding were skipped in others."
             )
-        known[key] = made
+        known[key] = pooled
     return known[key]
 
 
 def _rows(
     dataset: Dataset[SearchTruth],
-    gallery: Gallery,
-    number: int,
-    found: Searched,
-    subjects: NDArray[np.int64],
-    options: SearchOptions,
-    tools: Tools,
-    *,
-    listed: bool,
+    probes: Probes,
+    rows: Array,
+    searched: Searched,
+    level: Array,
+    code: Array,
+    failed: Array,
+    uncounted: Array,
 ) -> Records:
-    probes = gallery.probes
-    count = len(probes)
-    levels = dataset.levels["gallery"]
-    attributes = {"gallery": Attribute.coded(np.full(count, number), levels)}
-    attributes |= {name: probes.attributes[name] for name in dataset.levels if name != "gallery"}
-    failed = _failed(found, listed=listed)
-    left_out = failed if options.fte == "exclude" else np.zeros(count, dtype=np.bool_)
-    if left_out.any():
-        tools.warn(
-            f"{int(left_out.sum())} of {count} searches in gallery {gallery.name} failed to enrol and are left out "
-            "of all rates (fte=exclude); they are counted as missing."
-        )
+    """Rows about some probes: the level of the attribute `gallery`, and the code of the gallery for metrics."""
+    subjects = np.unique(np.concatenate([gallery.probes.subject for gallery in dataset.truth.galleries]))
+    attributes = {"gallery": Attribute.coded(level, dataset.levels["gallery"])}
+    attributes |= {name: probes.attributes[name].take(rows) for name in dataset.levels if name != "gallery"}
     return Records(
         {
-            "item": probes.ids,
-            "unit": np.searchsorted(subjects, probes.subject).astype(np.int32),
-            "gallery": np.where(left_out, LEFT_OUT, number).astype(np.int32),
-            "mated": found.mated,
-            "mate": found.mate,
-            "above": found.above,
-            "tied": found.tied,
-            "top": found.top,
+            "item": probes.ids[rows],
+            "unit": np.searchsorted(subjects, probes.subject[rows]).astype(np.int32),
+            "gallery": code.astype(np.int32),
+            "mated": searched.mated,
+            "mate": searched.mate,
+            "above": searched.above,
+            "tied": searched.tied,
+            "top": searched.top,
             "failed": failed,
-            "merged": np.zeros(count, dtype=np.bool_),
-            "uncounted": left_out,
+            "merged": code == NO_GALLERY,
+            "uncounted": uncounted,
         },
         attributes,
     )
@@ -316,14 +315,14 @@ def _joined(parts: Sequence[Templates]) -> Templates:
     return Templates(vectors, enrolled, sum(part.skipped for part in parts))
 
 
-def _failed(found: Searched, *, listed: bool = False) -> NDArray[np.bool_]:
+def _failed(searched: Searched, *, listed: bool = False) -> NDArray[np.bool_]:
     """Searches that could not be made: a mate without a score, or nobody to compare with.
 
     A mate that is merely not on a candidate list was compared; there only an empty list is a failure.
     """
-    nobody = found.top == -np.inf
-    mateless = found.mate == -np.inf
-    return np.asarray(mateless & nobody if listed else np.where(found.mated, mateless, nobody))
+    nobody = searched.top == -np.inf
+    mateless = searched.mate == -np.inf
+    return np.asarray(mateless & nobody if listed else np.where(searched.mated, mateless, nobody))
 
 
 def _merged(
@@ -332,7 +331,6 @@ def _merged(
     options: SearchOptions,
     tools: Tools,
     known: dict[int, Templates],
-    subjects: NDArray[np.int64],
 ) -> Records:
     """All galleries as one closed gallery, as older scripts have it: probes, then the largest non-mate scores.
 
@@ -345,37 +343,28 @@ def _merged(
     ):
         raise PredictionError("The merged gallery needs one set of probes, and embeddings or score matrices.")
     wanted = max(math.ceil(rate * len(probes)) for rate in LEGACY_RATES)
-    people = np.concatenate([gallery.subject for gallery in truth.galleries])
     if isinstance(content, Matrices):
+        people = np.concatenate([gallery.subject for gallery in truth.galleries])
         joined = np.concatenate([content.scores[gallery.name] for gallery in truth.galleries], axis=1)
-        found = search_scores(joined, probes.subject, people, largest=wanted)
+        searched = search_scores(joined, probes.subject, people, largest=wanted)
     else:
         sets = [gallery.templates for gallery in truth.galleries if gallery.templates is not None]
-        together = TemplateSet.of(join_faces([one.faces for one in sets]), content.where)
-        ready = [known[id(one)] for one in sets if id(one) in known]
+        together = TemplateSet.of(join_faces([templates.faces for templates in sets]), content.where)
+        ready = [known[id(templates)] for templates in sets if id(templates) in known]
         gallery = _joined(ready) if len(ready) == len(sets) else content.enrol(together, options)
-        searched = _enrol_probes(probes, content, options, tools, known)
-        found = search(searched, probes.subject, gallery, together.subject, engine=tools.engine, largest=wanted)
-    owner = found.owner_of_largest
-    count, extra = len(probes), len(owner)
-    unit = np.searchsorted(subjects, probes.subject).astype(np.int32)
-    nothing = np.full(extra, -np.inf)
-    attributes = {"gallery": Attribute.coded(np.full(count + extra, NOT_APPLICABLE), dataset.levels["gallery"])}
-    everyone = np.concatenate([np.arange(count), owner])
-    attributes |= {name: probes.attributes[name].take(everyone) for name in dataset.levels if name != "gallery"}
-    return Records(
-        {
-            "item": probes.ids[everyone],
-            "unit": unit[everyone],
-            "gallery": np.full(count + extra, NO_GALLERY, dtype=np.int32),
-            "mated": np.concatenate([found.mated, np.zeros(extra, np.bool_)]),
-            "mate": np.concatenate([found.mate, nothing]).astype(found.mate.dtype),
-            "above": np.concatenate([found.above, np.full(extra, -1)]),
-            "tied": np.concatenate([found.tied, np.zeros(extra, np.int64)]),
-            "top": np.concatenate([found.top, found.largest_others]).astype(found.top.dtype),
-            "failed": np.concatenate([_failed(found), np.zeros(extra, np.bool_)]),
-            "merged": np.ones(count + extra, dtype=np.bool_),
-            "uncounted": np.ones(count + extra, dtype=np.bool_),
-        },
-        attributes,
+        enrolled = _enrol_probes(probes, content, options, tools, known)
+        searched = search(enrolled, probes.subject, gallery, together.subject, engine=tools.engine, largest=wanted)
+    owner = searched.owner_of_largest
+    everyone = np.concatenate([np.arange(len(probes)), owner])
+    extra, count = len(owner), len(everyone)
+    nothing, no = np.full(extra, -np.inf), np.zeros(extra, np.bool_)
+    rows = searched._replace(
+        mated=np.concatenate([searched.mated, no]),
+        mate=np.concatenate([searched.mate, nothing]).astype(searched.mate.dtype),
+        above=np.concatenate([searched.above, np.full(extra, NON_MATE_SCORE)]),
+        tied=np.concatenate([searched.tied, np.zeros(extra, np.int64)]),
+        top=np.concatenate([searched.top, searched.largest_others]).astype(searched.top.dtype),
     )
+    failed = np.concatenate([_failed(searched), no])
+    level, code = np.full(count, NOT_APPLICABLE), np.full(count, NO_GALLERY)
+    return _rows(dataset, probes, everyone, rows, level, code, failed, np.ones(count, dtype=np.bool_))

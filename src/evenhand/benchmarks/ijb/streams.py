@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, blocks
 from evenhand.files.arrays import FileArray, open_npy
 from evenhand.metrics.operating_points import Convention, area_under_roc, equal_error_rate, rates_at
-from evenhand.metrics.operating_points_stream import streamed_rates
-from evenhand.metrics.score_stream import ScoreBlock, streamed_scores
+from evenhand.metrics.score_stream import ScoreBlock, streamed_rates, streamed_scores
 
 _AT_ONCE = 1 << 21  # comparisons that are held
 
@@ -24,13 +23,14 @@ def report_stream(
 ) -> dict[str, Any]:
     """Operating points, AUC and EER of arrays of scores and of labels (1 for genuine), read in blocks.
 
-    The same numbers as from all scores at once, in memory that does not grow with the number of impostors.
+    The same numbers as from all scores at once, in memory that does not grow with the number of impostors; only
+    `nearest` needs more where the curve is straight over millions of them.
     """
-    opened = [_Shard.of(scores, labels) for scores, labels in shards]
+    opened = [_opened_shard(Path(scores), Path(labels)) for scores, labels in shards]
 
     def stream() -> Iterator[ScoreBlock]:
-        for shard in opened:
-            yield from shard.blocks()
+        for path, score, label in opened:
+            yield from _blocks(path, score, label)
 
     genuine, impostor = streamed_scores(stream, rates)
     if convention is Convention.NEAREST:
@@ -56,31 +56,23 @@ def report_stream(
     }
 
 
-class _Shard(NamedTuple):
+def _opened_shard(scores: Path, labels: Path) -> tuple[Path, Array | FileArray, Array | FileArray]:
     """Scores and their labels, equally many; those of `.npy` files are read block by block."""
+    score, label = _opened(scores), _opened(labels)
+    if len(score) != len(label):
+        raise PredictionError(f"{scores} has {len(score)} scores, but {labels} has {len(label)} labels.")
+    return scores, score, label
 
-    path: Path
-    score: Array | FileArray
-    label: Array | FileArray
 
-    @classmethod
-    def of(cls, scores: Path, labels: Path) -> _Shard:
-        score, label = _opened(Path(scores)), _opened(Path(labels))
-        if len(score) != len(label):
-            raise PredictionError(f"{scores} has {len(score)} scores, but {labels} has {len(label)} labels.")
-        return cls(Path(scores), score, label)
-
-    def blocks(self) -> Iterator[ScoreBlock]:
-        """The comparisons, so many at a time; raises at the first that can't be counted."""
-        for part in blocks(len(self.score), _AT_ONCE):
-            score, label = self.score[part], self.label[part]
-            wrong = np.flatnonzero((label != 0) & (label != 1) | np.isnan(score))
-            if len(wrong):
-                raise PredictionError(
-                    f"{self.path}, entry {part.start + int(wrong[0])}: a score that is no number, or a label but "
-                    "0 or 1."
-                )
-            yield ScoreBlock(score, label == 1)
+def _blocks(path: Path, scores: Array | FileArray, labels: Array | FileArray) -> Iterator[ScoreBlock]:
+    """The comparisons, so many at a time; raises at the first that can't be counted."""
+    for part in blocks(len(scores), _AT_ONCE):
+        score, label = scores[part], labels[part]
+        wrong = np.flatnonzero((label != 0) & (label != 1) | np.isnan(score))
+        if len(wrong):
+            entry = part.start + int(wrong[0])
+            raise PredictionError(f"{path}, entry {entry}: a score that is no number, or a label but 0 or 1.")
+        yield ScoreBlock(score, label == 1)
 
 
 def _opened(path: Path) -> Array | FileArray:

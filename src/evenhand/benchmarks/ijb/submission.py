@@ -16,10 +16,11 @@ rows = "row_to_face_index.csv"     # FACE_INDEX of each row of the list files
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +41,19 @@ from evenhand.search.sanity import embedding_warnings, halves_likeness
 if TYPE_CHECKING:
     import polars as pl
 
-M = TypeVar("M")
-
-SINGLE = (
-    "embeddings", "flip", "faces", "rows", "video_frames", "video_embeddings", "video_flip", "scores", "candidates",
-)  # fmt: skip
+_ARRAYS = {  # parts of a submission that are arrays, by what their files are called in a folder
+    "embeddings": "embeddings",
+    "flip": "embeddings_flip",
+    "video_embeddings": "video_embeddings",
+    "video_flip": "video_embeddings_flip",
+}
+_FILES = {part: tuple(stem + suffix for suffix in FORMATS) for part, stem in _ARRAYS.items()} | {
+    "faces": ("faces.csv",),
+    "rows": ("row_to_face_index.csv", "meta/row_to_face_index.csv"),
+    "video_frames": ("video_frames.csv",),
+    "scores": ("scores.csv", "scores.npy"),
+    "candidates": (),
+}
 
 
 @dataclass(frozen=True)
@@ -87,13 +96,16 @@ class Parts:
         single: dict[str, Path] = {}
         tables: dict[str, dict[str, Path]] = {}
         for name, value in named.items():
-            if name not in SINGLE:
-                raise PredictionError(f"{path}: unknown entry {name!r}. Known: {', '.join(SINGLE)}.")
+            if name not in _FILES:
+                raise PredictionError(f"{path}: unknown entry {name!r}. Known: {', '.join(_FILES)}.")
             if isinstance(value, str):
                 single[name] = path.parent / value
             elif isinstance(value, dict) and name in ("scores", "candidates"):
                 tables[name] = {gallery: path.parent / str(file) for gallery, file in value.items()}
-                _refuse_unknown_galleries(path, tables[name], galleries)
+                unknown = [gallery for gallery in value if gallery not in galleries]
+                if unknown:
+                    there = ", ".join(galleries)
+                    raise PredictionError(f"{path}: no gallery {', '.join(unknown)}; the data have {there}.")
             else:
                 raise PredictionError(f"{path}: {name} must name a file, or for scores and candidates one per gallery.")
         return cls(path, single, tables)
@@ -101,41 +113,23 @@ class Parts:
     @classmethod
     def _found(cls, folder: Path, galleries: Sequence[str]) -> Parts:
         single: dict[str, Path] = {}
-        stems = {
-            "embeddings": "embeddings",
-            "flip": "embeddings_flip",
-            "video_embeddings": "video_embeddings",
-            "video_flip": "video_embeddings_flip",
-        }
-        for name, stem in stems.items():
-            there = [folder / f"{stem}{suffix}" for suffix in FORMATS if (folder / f"{stem}{suffix}").is_file()]
-            if len(there) > 1:
+        for name, files in _FILES.items():
+            there = [folder / file for file in files if (folder / file).is_file()]
+            if len(there) > 1 and name in _ARRAYS:
                 raise PredictionError(f"{folder} has {', '.join(path.name for path in there)}: keep one.")
             if there:
                 single[name] = there[0]
-        files = {
-            "faces": ("faces.csv",),
-            "video_frames": ("video_frames.csv",),
-            "rows": ("row_to_face_index.csv", "meta/row_to_face_index.csv"),
-            "scores": ("scores.csv", "scores.npy"),
-        }
-        for name, known in files.items():
-            found = [folder / file for file in known if (folder / file).is_file()]
-            if found:
-                single[name] = found[0]
         tables: dict[str, dict[str, Path]] = {}
-        for role in ("scores", "candidates"):
-            for gallery in galleries:
-                for suffix in (".csv", ".npy"):
-                    path = folder / f"{role}_{gallery}{suffix}"
-                    if path.is_file():
-                        tables.setdefault(role, {})[gallery] = path
-        alone = [path for path in sorted(folder.iterdir()) if path.suffix in FORMATS]
-        if not single and not tables and len(alone) == 1:  # ijbb.npy, or an archive of IJB_evals
-            return cls.of(alone[0], galleries)
+        for role, gallery, suffix in product(("scores", "candidates"), galleries, (".csv", ".npy")):
+            path = folder / f"{role}_{gallery}{suffix}"
+            if path.is_file():
+                tables.setdefault(role, {})[gallery] = path
         if not single and not tables:
+            alone = [path for path in folder.iterdir() if path.suffix in FORMATS]
+            if len(alone) == 1:  # ijbb.npy, or an archive of IJB_evals
+                return cls.of(alone[0], galleries)
             raise PredictionError(
-                f"{folder} has neither embeddings ({', '.join('embeddings' + suffix for suffix in FORMATS)}) "
+                f"{folder} has neither embeddings ({', '.join(_FILES['embeddings'])}) "
                 "nor scores (scores.csv, scores_GALLERY.csv) nor candidates_GALLERY.csv."
             )
         return cls(folder, single, tables)
@@ -195,14 +189,14 @@ class SubmittedEmbeddings:
             there = members.face >= 0
             person[members.face[there]] = templates.subject[members.template[there]]
         keeps = options.norm == "keep"
-        found = embedding_warnings(self.vectors, person, flipped=self.flipped, keeps_lengths=keeps)
+        warnings = embedding_warnings(self.vectors, person, flipped=self.flipped, keeps_lengths=keeps)
         likeness = halves_likeness(self.vectors) if self.flipped is None else None
         if likeness is not None and likeness.are_two_passes:
-            found += (
+            warnings += (
                 f"The two halves of the {self.vectors.shape[1]} columns are alike (cosine {likeness.own:.2f}): a pass "
                 "and its mirrored pass side by side? flip=sum or halves=split takes them apart.",
             )
-        return found
+        return warnings
 
     def halved(self, options: PoolingOptions) -> tuple[SubmittedEmbeddings, tuple[str, ...]]:
         """Rows that hold a pass and its mirrored pass side by side, taken apart where the options ask for it."""
@@ -311,7 +305,8 @@ class FaceIndex:
             return False
         keys = ((self.subject, faces.subject), (self.sighting, faces.sighting))
         same = all(mine is None or np.array_equal(mine, theirs) for mine, theirs in keys)
-        return same and self.filename.n_unique() == len(faces)
+        # Different hashes are different names; two names of one hash, which is rare, are left to the join.
+        return same and self.filename.hash().n_unique() == len(faces)
 
 
 def placed(
@@ -361,10 +356,13 @@ def _with_scores(content: SubmittedEmbeddings, listed: FaceList, rows: NDArray[n
     return replace(content, scores=scores)
 
 
-def read_embedded(parts: Parts, meanwhile: Callable[[SubmittedEmbeddings], M]) -> tuple[M, tuple[InputFact, ...]]:
-    """What `meanwhile` makes of the embeddings of a submission, and the files that were read.
+def read_embedded(
+    parts: Parts, *, pools: bool = False
+) -> tuple[SubmittedEmbeddings, Callable[[], tuple[InputFact, ...]]]:
+    """The embeddings of a submission, and a function that tells which files were read.
 
-    The large files are hashed on a thread beside the work.
+    The large files are hashed on a thread beside all that is done until it is called; where that `pools` all rows, they
+    are read once for both.
     """
     source = parts.get("embeddings")
     if source is None:
@@ -376,40 +374,39 @@ def read_embedded(parts: Parts, meanwhile: Callable[[SubmittedEmbeddings], M]) -
             "those with `evenhand predict ijb/faces`, and name both in a TOML file: embeddings, faces, "
             "video_embeddings, video_frames."
         )
-    with ThreadPoolExecutor(1) as thread:
-        hashes: list[Future[InputFact]] = []
+    thread, hashes = ThreadPoolExecutor(1), []
 
-        def array(role: str) -> Any:
-            path = parts.get(role)
-            if path is None:
-                return None
-            hashes.append(thread.submit(hash_of, path, PredictionError))
-            return stored_array(path, entry="flip" if path == source and role == "flip" else "embeddings")
+    def array(role: str) -> Any:
+        path = parts.get(role)
+        if path is None:
+            return None
+        entry = "flip" if path == source and role == "flip" else "embeddings"
+        rows = stored_array(path, entry=entry, hashed=pools)
+        following = getattr(rows, "hashing", None)
+        hashes.append(following.fact if following else thread.submit(hash_of, path, PredictionError).result)
+        return rows
 
-        vectors, flipped = array("embeddings"), array("flip")
-        video_vectors, video_flipped = array("video_embeddings"), array("video_flip")
-        assert vectors is not None
-        facts: list[InputFact] = []
-        index, scores = None, None
-        if (path := parts.get("faces")) is not None:
-            index, scores, fact = _read_index(path, len(vectors))
-            facts.append(fact)
-        rows, row_names, video = None, None, None
-        if (path := parts.get("rows")) is not None:
-            table = read_table(path, PredictionError)
-            rows = _row_numbers(table, table.whole("FACE_INDEX"), len(vectors))
-            row_names = table.text("ROW_NAME") if "ROW_NAME" in table else None
-            facts.append(table.fact)
-        if (path := parts.get("video_frames")) is not None:
-            table = read_table(path, PredictionError)
-            frames = len(vectors) if video_vectors is None else len(video_vectors)
-            video = (table.whole("TEMPLATE_ID"), _row_numbers(table, table.whole("FACE_INDEX"), frames))
-            facts.append(table.fact)
-        content = SubmittedEmbeddings(
-            vectors, flipped, index, rows, row_names, video, scores, source, video_vectors, video_flipped
-        )
-        made = meanwhile(content)
-        return made, (*(hashed.result() for hashed in hashes), *facts)
+    vectors, flipped, video_vectors, video_flipped = map(array, _ARRAYS)
+    thread.shutdown(wait=False)
+    facts: list[InputFact] = []
+    index, scores, rows, row_names, video = None, None, None, None, None
+    if (path := parts.get("faces")) is not None:
+        index, scores, fact = _read_index(path, len(vectors))
+        facts.append(fact)
+    if (path := parts.get("rows")) is not None:
+        table = read_table(path, PredictionError)
+        rows = _row_numbers(table, table.whole("FACE_INDEX"), len(vectors))
+        row_names = table.text("ROW_NAME") if "ROW_NAME" in table else None
+        facts.append(table.fact)
+    if (path := parts.get("video_frames")) is not None:
+        table = read_table(path, PredictionError)
+        frames = len(vectors) if video_vectors is None else len(video_vectors)
+        video = (table.whole("TEMPLATE_ID"), _row_numbers(table, table.whole("FACE_INDEX"), frames))
+        facts.append(table.fact)
+    content = SubmittedEmbeddings(
+        vectors, flipped, index, rows, row_names, video, scores, source, video_vectors, video_flipped
+    )
+    return content, lambda: (*(fact() for fact in hashes), *facts)
 
 
 _INDEX_COLUMNS = {
@@ -442,9 +439,3 @@ def _row_numbers(table: ProtocolTable, numbers: NDArray[np.int64], rows: int) ->
         "FACE_INDEX",
     )
     return numbers
-
-
-def _refuse_unknown_galleries(path: Path, named: Mapping[str, Path], galleries: Sequence[str]) -> None:
-    unknown = [name for name in named if name not in galleries]
-    if unknown:
-        raise PredictionError(f"{path}: no gallery {', '.join(unknown)}; the data have {', '.join(galleries)}.")

@@ -7,7 +7,7 @@ need not stand together. Rows of one medium share a `MEDIA_ID` where there is on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from evenhand.benchmarks.ijb.covariates import ALL_COLUMNS, read_codes
 from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array, blocks
-from evenhand.core.task import InputFact, Sample
+from evenhand.core.task import InputFact, LazySamples, Sample
 from evenhand.files.delimited import CellKind
 from evenhand.search.lookup import AT_ONCE
 
@@ -249,22 +249,13 @@ def template_places(known: NDArray[np.int64], ids: Array) -> NDArray[np.int32]:
     return _PlaceTable(known).of(np.asarray(ids))
 
 
-class TemplateSamples(Sequence[Sample]):
+def template_samples(ids: Array) -> LazySamples:
     """One sample per template, made when it is looked at."""
+    return LazySamples(len(ids), partial(_template_sample, ids))
 
-    def __init__(self, ids: Array) -> None:
-        self._ids = ids
 
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __getitem__(self, index: int | slice) -> Sample:  # type: ignore[override]  # slices are never asked for
-        if isinstance(index, slice):
-            raise TypeError("samples are asked for one by one")
-        return Sample(str(self._ids[index]))
-
-    def __iter__(self) -> Iterator[Sample]:
-        return (Sample(str(number)) for number in self._ids.tolist())
+def _template_sample(ids: Array, number: int) -> Sample:
+    return Sample(str(ids[number]))
 
 
 def _own_medium(medium: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,48 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.benchmarks.ijb.codec import PooledTemplates, probe_membership
-from evenhand.benchmarks.ijb.conventions import (
-    FACT,
-    SOURCES,
-    conventions_section,
-    search_conventions,
-)
+from evenhand.benchmarks.ijb.codec import CandidateLists, PooledTemplates, letters_of, probe_membership
+from evenhand.benchmarks.ijb.conventions import SOURCES, conventions_section, search_conventions
 from evenhand.benchmarks.ijb.layout import is_list
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
-from evenhand.benchmarks.ijb.papers import letters_of
 from evenhand.benchmarks.ijb.record import record_searches
+from evenhand.benchmarks.ijb.sections import CONVENTIONS
 from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.core.errors import InputError, OptionError
 from evenhand.core.metric import Numbers, canonical_output
 from evenhand.core.options import parse
 from evenhand.core.page import Section, Table, Text
-from evenhand.core.records import Array, Records, concatenate
+from evenhand.core.records import Array, concatenate
 from evenhand.core.task import Dataset, Submitted, Target, Task, Tools
+from evenhand.metrics.means import Counts
 from evenhand.metrics.operating_points import SortedScores, rates_by_convention
 from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Pooling, Templates, enrol_every
 
-FAILURES = {
-    "penalise": "never accepted, but counted (ISO/IEC 19795-1 generalised rates, NIST); our default",
-    "exclude": "left out (ISO FMR and FNMR of completed comparisons)",
-    "zero vector": "compared as a vector of zeros, cosine 0 (insightface, whose scripts normalise what there is)",
-}
 _OURS = "no public code that we know"
-_PROTOCOL_SOURCES = {  # by task, metric and switches
-    ("ijb/test6", "detection", "none", "available", 0.2): "the public IJB evaluator, without the ignore flag",
-    ("ijb/test6", "detection", "media", "available", 0.5): "the guide taken literally; our default",
-    ("ijb/test7", "BCubed"): "modified_bcubed of the guide; our default",
-    ("ijb/test7", "BCubed without FTE"): "modified_bcubed -no_fte",
-    ("ijb/test8", "BCubed", 0.5): "association_modified_bcubed of the guide; our default",
-    ("ijb/test8", "BCubed without FTE", 0.5): "association_modified_bcubed -no_fte",
-    ("ijb/test8", "BCubed without assigned FTE", 0.5): "association_modified_bcubed -no_fte, taken literally",
+_GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {  # switches of protocols, with the values that are tried
+    "ijb/test6": {"ignore": ("media", "box", "none"), "match": ("available", "argmax"), "iou": (0.5, 0.2)},
+    "ijb/test7": {},
+    "ijb/test8": {"iou": (0.5, 0.3, 0.2)},
 }
 
 
@@ -88,28 +75,23 @@ def explain(run: Any, data: Path | None = None, predictions: Path | None = None)
     try:
         variants = variants_of(run, data, predictions)
     except InputError as error:
+        variants = []
         parts.append(
             Text(f"Other poolings can't be computed: {error} Name the files with --data and --predictions.", "small")
         )
-        return Section("Conventions", parts, name="conventions")
-    headline = "" if run.results.headline is None else run.results.headline[1]
-    quantities = list(dict.fromkeys(variant.quantity for variant in variants))
-    chosen = headline if headline in quantities else quantities[0] if quantities else ""
-    shown = [variant for variant in variants if variant.quantity == chosen]
-    if shown:
-        parts.append(_pivot(f"{chosen} under every combination ({len(shown)})", shown))
-        parts.append(
-            Text(
-                "`evenhand explain RUN --target 96.28` ranks all combinations by their distance to a published number.",
-                "small",
-            )
-        )
+    if variants:
+        quantities = [variant.quantity for variant in variants]
+        chosen = _headline(run) if _headline(run) in quantities else quantities[0]
+        shown = [variant for variant in variants if variant.quantity == chosen]
+        note = "`evenhand explain RUN --target 96.28` ranks all combinations by their distance to a published number."
+        parts += [_pivot(f"{chosen} under every combination ({len(shown)})", shown), Text(note, "small")]
     return Section("Conventions", parts, name="conventions")
 
 
 def explain_target(run: Any, target: Target) -> Section:
     """The combinations nearest to a published number, nearest first."""
-    wanted = target.value / 100 if target.value > 1 else target.value
+    scale = 100 if target.value > 1 else 1
+    wanted = target.value / scale
     variants = variants_of(run, target.data, target.predictions)
     if target.quantity:
         name = canonical_output(target.quantity)
@@ -117,29 +99,22 @@ def explain_target(run: Any, target: Target) -> Section:
         if name not in known:
             raise OptionError(f"There is no quantity {target.quantity!r}. Known: {'; '.join(known)}.")
         variants = [variant for variant in variants if variant.quantity == name]
-    headline = "" if run.results.headline is None else run.results.headline[1]
-    order = sorted(
-        range(len(variants)),
-        key=lambda place: (
-            round(abs(variants[place].value - wanted), 12),
-            variants[place].quantity != headline,
-            variants[place].source.startswith(_OURS),
-            place,
-        ),
-    )
-    ranked = [variants[place] for place in order[: target.most]]
+    headline = _headline(run)
+
+    def rank(variant: Variant) -> tuple[float, bool, bool]:
+        distance = round(abs(variant.value - wanted), 12)
+        return distance, variant.quantity != headline, variant.source.startswith(_OURS)
+
     decimals = len(f"{target.value:.10f}".rstrip("0").partition(".")[2])
-    matching = [
-        variant
-        for variant in variants
-        if round(variant.value * (100 if target.value > 1 else 1), decimals) == round(target.value, decimals)
-    ]
-    lead = f"{len(matching):,} of {len(variants):,} combinations give {target.value:g} when rounded as it is."
-    return Section(
-        f"Combinations nearest to {target.value:g}",
-        [Text(lead, "lead"), _nearest_first(ranked, wanted)],
-        name="target",
-    )
+    rounded = [round(variant.value * scale, decimals) for variant in variants]
+    matching = rounded.count(round(target.value, decimals))
+    lead = f"{matching:,} of {len(variants):,} combinations give {target.value:g} when rounded as it is."
+    nearest = _nearest_first(sorted(variants, key=rank)[: target.most], wanted)
+    return Section(f"Combinations nearest to {target.value:g}", [Text(lead, "lead"), nearest], name="target")
+
+
+def _headline(run: Any) -> str:
+    return "" if run.results.headline is None else str(run.results.headline[1])
 
 
 def _of_comparisons(dataset: Dataset[Any], content: Any, options: Any) -> Iterator[Variant]:
@@ -169,7 +144,7 @@ def _tars(scores: Array, same: Array, switches: str, source: str, far: Sequence[
     for policy, (some, label) in policies.items():
         genuine, impostor = SortedScores.of_own(some[label]), SortedScores.of_own(some[~label])
         for convention, points in rates_by_convention(genuine, impostor, far).items():
-            by = "; ".join(part for part in (source, SOURCES[convention]) if part)
+            by = _sources(source, SOURCES["conventions"][convention.value])
             for rate, point in zip(far, points, strict=True):
                 if not np.isnan(point.tar):
                     yield Variant(f"TAR@FAR={rate:.12g}", float(point.tar), switches, convention.value, policy, by)
@@ -194,8 +169,8 @@ def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) ->
     for together in zip(*every, strict=True):
         pooling = together[0][0]
         known = {
-            id(templates): made._replace(vectors=made.vectors.astype(np.float32))
-            for templates, (_, made) in zip([*sets, probes], together, strict=True)
+            id(templates): pooled._replace(vectors=pooled.vectors.astype(np.float32))
+            for templates, (_, pooled) in zip([*sets, probes], together, strict=True)
         }
         chosen = replace(options, flip=pooling.flip, norm=pooling.norm, detector=pooling.detector, media=pooling.media)
         yield from _search_variants(dataset, content, chosen, pooling.words, pooling_source(pooling), known)
@@ -210,80 +185,64 @@ def _search_variants(
     known: Mapping[int, Templates] | None = None,
 ) -> Iterator[Variant]:
     can_merge = len({id(gallery.probes) for gallery in dataset.truth.galleries}) == 1
-    is_listed = not isinstance(content, SubmittedEmbeddings) and hasattr(content, "lists")
-    tables: dict[str, list[tuple[str, str, float, str]]] = {}
+    by_policy = []
     for policy in ("penalise", "exclude"):
-        chosen = replace(options, fte=policy, legacy=can_merge and not is_listed)
+        chosen = replace(options, fte=policy, legacy=can_merge and not isinstance(content, CandidateLists))
         rows = concatenate(list(record_searches(dataset, Submitted(content), chosen, Tools(), known)))
-        tables[policy] = [
-            (entry["quantity"], entry["convention"], entry["value"], entry["source"])
-            for entry in search_conventions(rows, chosen)[FACT]
-            if entry["value"] is not None
-        ]
-    same = tables["penalise"] == tables["exclude"]
-    for policy, table in tables.items():
-        if same and policy == "exclude":
-            continue
-        for quantity, convention, value, by in table:
-            yield Variant(
-                quantity,
-                value,
-                switches,
-                convention,
-                "" if same else policy,
-                "; ".join(part for part in (source, by) if part),
-            )
+        by_policy.append(
+            [
+                Variant(
+                    entry["quantity"],
+                    entry["value"],
+                    switches,
+                    entry["convention"],
+                    policy,
+                    _sources(source, entry["source"]),
+                )
+                for entry in search_conventions(rows, chosen)[CONVENTIONS]
+                if entry["value"] is not None
+            ]
+        )
+    penalised, excluded = ([variant._replace(failures="") for variant in variants] for variants in by_policy)
+    yield from penalised if penalised == excluded else chain(*by_policy)
+
+
+def _sources(*sources: str) -> str:
+    return "; ".join(source for source in sources if source)
 
 
 def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: Any) -> Iterator[Variant]:
     """Every number of detection or clustering under every combination of the protocol's switches."""
-    grids: Mapping[str, Mapping[str, Sequence[Any]]] = {
-        "ijb/test6": {"ignore": ("media", "box", "none"), "match": ("available", "argmax"), "iou": (0.5, 0.2)},
-        "ijb/test7": {},
-        "ijb/test8": {"iou": (0.5, 0.3, 0.2)},
-    }
-    grid = grids[task.name]
+    grid = _GRIDS[task.name]
     for values in product(*grid.values()):
-        chosen = replace(options, **dict(zip(grid, values, strict=True)))
+        asked = dict(zip(grid, values, strict=True))
+        chosen = replace(options, **asked)
         dataset = task.load(data, chosen)
         answers: Any = task.codec.read(predictions, dataset, chosen)
         parts: dict[str, Any] = {"": answers}
         if getattr(answers.content, "sub_protocol", None) is not None and answers.coverage.missing:
-            parts = {
-                "penalise": answers,
-                "exclude": replace(answers, content=replace(answers.content, sub_protocol=None)),
-            }
-        switches = ", ".join(f"{name}={value}" for name, value in zip(grid, values, strict=True)) or "as given"
+            listed = replace(answers, content=replace(answers.content, sub_protocol=None))
+            parts = {"penalise": answers, "exclude": listed}
+        switches = ", ".join(f"{name}={value}" for name, value in asked.items()) or "as given"
         for policy, some in parts.items():
             rows = concatenate(list(task.record(dataset, some, chosen, Tools())))
-            for quantity, value in _numbers(task, rows, chosen):
-                source = _PROTOCOL_SOURCES.get((task.name, quantity[0], *values), _OURS)
-                yield Variant(quantity[1], value, switches, quantity[0], policy, source)
-
-
-def _numbers(task: Task[Any, Any], rows: Records, options: Any) -> Iterator[tuple[tuple[str, str], float]]:
-    for metric in task.metrics(options):
-        if metric.name in ("events", "faces"):
-            continue
-        state = metric.measure(rows)
-        for output, column in metric.result(state, state).items():
-            value = column[0] if isinstance(column, Numbers) else None
-            if isinstance(value, float):
-                yield (metric.name, output), value
+            for metric in task.metrics(chosen):
+                if isinstance(metric, Counts):
+                    continue
+                source = SOURCES["protocols"].get(f"{task.name}, {metric.name}, {switches}", _OURS)
+                state = metric.measure(rows)
+                for output, column in metric.result(state, state).items():
+                    value = column[0] if isinstance(column, Numbers) else None
+                    if isinstance(value, float):
+                        yield Variant(output, value, switches, metric.name, policy, source)
 
 
 def pooling_source(pooling: Pooling) -> str:
     """The public code that pools so; letters as its own flags have them."""
-    flip, norm, detector, media = pooling.flip, pooling.norm, pooling.detector, pooling.media
-    if media == "mean" and flip in ("sum", "none"):
+    if pooling.media == "mean" and pooling.flip in ("sum", "none"):
         return f"insightface ijb_11.py with {letters_of(pooling)} (there N1 keeps the norm)"
-    if media == "mean_unit" and detector == "on":
-        return "the original VGGFace2 recipe" if norm == "unit" else _OURS
-    if media == "mean_unit":
-        return "MagFace without its quality mode" if norm == "keep" else _OURS
-    if media == "flat" and norm == "unit" and detector == "off":
-        return "probabilistic embeddings (flat mean of unit faces)"
-    return _OURS
+    source: str = SOURCES["poolings"].get(f"{pooling.norm}, {pooling.detector}, {pooling.media}", _OURS)
+    return source
 
 
 def _pivot(title: str, variants: Sequence[Variant]) -> Table:
@@ -322,7 +281,7 @@ def _nearest_first(variants: Sequence[Variant], target: float) -> Table:
 def _note(variants: Sequence[Variant]) -> str:
     """What to know about poolings and failures to enrol, where there are any."""
     policies = {variant.failures for variant in variants} - {""}
-    notes = [f"FTE {name}: {words}." for name, words in FAILURES.items() if name in policies]
+    notes = [f"FTE {name}: {words}." for name, words in SOURCES["failures"].items() if name in policies]
     if any("flip=" in variant.switches for variant in variants):
         notes.insert(0, "flip=sum and the average of both passes give the same numbers: only directions count.")
     return " ".join(notes)

@@ -66,17 +66,15 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         flipped = given.flipped if options.flip == "sum" else None
         vectors = _unit(given.vectors, flipped, given.where)
         distance = _distances(vectors, first, second)
+        lacking = np.flatnonzero(np.isnan(distance))
+        examples = tuple(
+            f"pair {row}: {truth.pictures[truth.first[row]]}, {truth.pictures[truth.second[row]]}"
+            for row in lacking[:5]
+        )
         person = _people(truth, first, second, len(vectors))
-        missing = int(np.isnan(distance).sum())
         return PairDistances(
             distance,
-            Coverage(
-                asked=len(truth),
-                answered=len(truth) - missing,
-                missing=missing,
-                reasons={"pair without an embedding": missing} if missing else {},
-                examples={"pair without an embedding": _examples(truth, distance)} if missing else {},
-            ),
+            _coverage(truth, len(lacking), "pair without an embedding", examples),
             given.inputs,
             embedding_warnings(given.vectors, person, flipped=given.flipped),
             {"flip": options.flip},
@@ -108,19 +106,13 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
 
 def _read(where: Path, options: PairSetOptions) -> _Given:
     path, names = where, None
-    listed: tuple[InputFact, ...] = ()
     if where.is_dir():
         known = [where / name for name in (EMBEDDINGS, "scores.csv", "scores.npy")]
         there = [file for file in known if file.is_file()]
         if not there:
             raise PredictionError(f"{where} has neither {EMBEDDINGS} nor scores.npy nor scores.csv.")
         path = there[0]
-        if path.name != EMBEDDINGS:
-            return _read(path, options)
-        if (where / PICTURES).is_file():
-            table = read_table(where / PICTURES, problem=PredictionError)
-            names = tuple(str(name) for name in table.frame[table.frame.columns[-1]].to_list())
-            listed = (table.fact,)
+        where = where if path.name == EMBEDDINGS else path
     if path.suffix == ".csv":
         table = read_table(path, problem=PredictionError)
         return _Given(where, None, None, _score_column(table.frame, path, options), None, (table.fact,))
@@ -141,7 +133,11 @@ def _read(where: Path, options: PairSetOptions) -> _Given:
     if beside.is_file():
         flipped = read_npy(beside, PredictionError)
         facts += (hash_of(beside, PredictionError),)
-    return _Given(where, array, flipped, None, names, (*facts, *listed))
+    if path != where and (where / PICTURES).is_file():
+        table = read_table(where / PICTURES, problem=PredictionError)
+        names = tuple(str(name) for name in table.frame[table.frame.columns[-1]].to_list())
+        facts += (table.fact,)
+    return _Given(where, array, flipped, None, names, facts)
 
 
 def _rows(given: _Given, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -216,10 +212,18 @@ def _of_scores(given: _Given, truth: PairSet, options: PairSetOptions) -> PairDi
             "cosines (higher means more alike), or with scores=distance squared distances of unit vectors."
         )
     distance = np.clip(2.0 - 2.0 * scores if options.scores == "cosine" else scores, 0.0, 4.0)
-    missing = int(np.isnan(scores).sum())
-    reasons = {"pair without a score": missing} if missing else {}
-    coverage = Coverage(asked=len(truth), answered=len(truth) - missing, missing=missing, reasons=reasons)
+    coverage = _coverage(truth, int(np.isnan(scores).sum()), "pair without a score")
     return PairDistances(distance, coverage, given.inputs, facts={"scores": options.scores})
+
+
+def _coverage(truth: PairSet, missing: int, reason: str, examples: tuple[str, ...] = ()) -> Coverage:
+    return Coverage(
+        asked=len(truth),
+        answered=len(truth) - missing,
+        missing=missing,
+        reasons={reason: missing} if missing else {},
+        examples={reason: examples} if examples else {},
+    )
 
 
 def _score_column(frame: Any, path: Path, options: PairSetOptions) -> Array:
@@ -254,11 +258,6 @@ def _people(truth: PairSet, first: Array, second: Array, rows: int) -> NDArray[n
     for place, who in ((first, sides[0]), (second, sides[1])):
         person[place[place >= 0]] = who[place >= 0]
     return person
-
-
-def _examples(truth: PairSet, distance: NDArray[np.float64]) -> tuple[str, ...]:
-    rows = np.flatnonzero(np.isnan(distance))[:5]
-    return tuple(f"pair {row}: {truth.pictures[truth.first[row]]}, {truth.pictures[truth.second[row]]}" for row in rows)
 
 
 def _vector(answer: Any) -> NDArray[np.float32]:

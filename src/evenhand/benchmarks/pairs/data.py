@@ -7,10 +7,11 @@ names nobody, and every pair stands for itself.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.errors import DataError
 from evenhand.core.optional import cv2
 from evenhand.core.records import Attribute
-from evenhand.core.task import Dataset, InputFact, Sample
+from evenhand.core.task import Dataset, InputFact, LazySamples, Sample
 from evenhand.files.delimited import read_table
 from evenhand.files.inputs import opened_picture, read, too_many_pixels
 from evenhand.files.pickles import load_plain
@@ -46,17 +47,10 @@ class PairSet:
     fold: NDArray[np.int64]
     people: tuple[NDArray[np.int64], NDArray[np.int64]] | None  # of both sides; None: not known
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    encoded: tuple[bytes, ...] = ()  # the pictures inside a .bin
 
     def __len__(self) -> int:
         return len(self.same)
-
-
-class _Listed(NamedTuple):
-    """One line of pairs.txt: two pictures, their people, and whether they are the same."""
-
-    pictures: tuple[str, str]
-    people: tuple[str, str]
-    same: bool
 
 
 def folds_of(pairs: int, folds: int) -> NDArray[np.int64]:
@@ -123,24 +117,37 @@ def load_table(name: str, path: Path, options: PairSetOptions) -> Dataset[PairSe
     if wrong is not None:
         raise DataError(f"{path}, line {table.lines[wrong]}, column label: {labels[wrong]!r}, but 0 or 1 was expected.")
     same = np.array([words[cell] for cell in labels], dtype=np.bool_)
+    people = (cells("id1"), cells("id2")) if "id1" in columns and "id2" in columns else None
+    clash = [] if people is None else np.flatnonzero((np.array(people[0]) == np.array(people[1])) != same).tolist()
+    if people is not None and clash:
+        row = clash[0]
+        raise DataError(f"{path}, line {table.lines[row]}: label {labels[row]} of {people[0][row]}, {people[1][row]}.")
+    folds = cells("fold") if "fold" in columns else []
+    fold = np.unique(np.array(folds), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    fold = fold if fold.any() else folds_of(len(same), options.folds)
+    attributes = _subgroups(cells("att1"), cells("att2")) if "att1" in columns and "att2" in columns else {}
+    truth = _pair_set(name, (cells("p1"), cells("p2")), same, fold, people, attributes)
+    return _dataset(truth, (table.fact,), _file_samples(truth.pictures, path.parent, options))
+
+
+def _pair_set(
+    name: str,
+    pictures: tuple[Sequence[str], Sequence[str]],
+    same: NDArray[np.bool_],
+    fold: NDArray[np.int64],
+    people: tuple[Sequence[str], Sequence[str]] | None,
+    attributes: Mapping[str, Attribute],
+) -> PairSet:
+    """A set whose pictures and people are named, side by side; pictures are numbered as they are met."""
     places: dict[str, int] = {}
     first, second = (
-        np.array([places.setdefault(cell, len(places)) for cell in cells(column)], dtype=np.int64)
-        for column in ("p1", "p2")
+        np.array([places.setdefault(picture, len(places)) for picture in side], dtype=np.int64) for side in pictures
     )
-    people = None
-    if "id1" in columns and "id2" in columns:
-        people = _coded(cells("id1"), cells("id2"))
-    clash = np.zeros(0, np.int64) if people is None else np.flatnonzero((people[0] == people[1]) != same)
-    if len(clash):
-        row = int(clash[0])
-        raise DataError(
-            f"{path}, line {table.lines[row]}: label {labels[row]} of {cells('id1')[row]}, {cells('id2')[row]}."
-        )
-    fold = _table_folds(cells("fold") if "fold" in columns else None, len(same), options)
-    attributes = _subgroups(cells("att1"), cells("att2")) if "att1" in columns and "att2" in columns else {}
-    truth = PairSet(name, tuple(places), first, second, same, fold, people, attributes)
-    return _dataset(truth, (table.fact,), _FileSamples(truth.pictures, path.parent, options))
+    coded = None
+    if people is not None:
+        codes = np.unique(np.array([*people[0], *people[1]]), return_inverse=True)[1].reshape(-1).astype(np.int64)
+        coded = (codes[: len(same)], codes[len(same) :])
+    return PairSet(name, tuple(places), first, second, same, fold, coded, attributes)
 
 
 def decoded(picture: bytes) -> bool:
@@ -185,73 +192,72 @@ def _load_bin(name: str, path: Path, options: PairSetOptions, cache: Path | None
     pictures, same, fact = read_bin(path)
     each = np.arange(len(same))
     numbers = tuple(str(number) for number in range(len(pictures)))
-    truth = PairSet(name, numbers, 2 * each, 2 * each + 1, same, folds_of(len(same), options.folds), None)
-    folder = None if cache is None else cache / "pairs" / fact.sha256[:16]
-    return _dataset(truth, (fact,), _StoredSamples(pictures, folder, options), (UNKNOWN_PEOPLE,))
+    folds = folds_of(len(same), options.folds)
+    truth = PairSet(name, numbers, 2 * each, 2 * each + 1, same, folds, None, encoded=tuple(pictures))
+
+    def media(place: int) -> tuple[Path, ...]:
+        """The picture, written to the cache of the runs when a model is to see it."""
+        if cache is None:
+            return ()
+        kind = "png" if pictures[place].startswith(b"\x89PNG") else "jpg"
+        picture = cache / "pairs" / fact.sha256[:16] / f"{place:06d}.{kind}"
+        if not picture.is_file():
+            write_file(picture, pictures[place], flush=False)
+        return (picture,)
+
+    return _dataset(truth, (fact,), _samples(numbers, options, media))
 
 
 def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: PairSetOptions) -> Dataset[PairSet]:
     """pairs.txt of LFW, or one for each race; folds are counted in every file by itself."""
-    facts, listed, fold, group = [], [], [], []
+    facts, pairs, fold, group = [], [], [], []
     for place, (race, path) in enumerate(lists.items()):
-        lines, fact = _read_list(path, race)
+        lines, fact = _read_list(path, f"{race}/" if race else "")
         facts.append(fact)
-        listed += lines
+        pairs += lines
         fold.append(folds_of(len(lines), options.folds))
         group.append(np.full(len(lines), place))
-    places: dict[str, int] = {}
-    first, second = (
-        np.array([places.setdefault(line.pictures[side], len(places)) for line in listed], dtype=np.int64)
-        for side in (0, 1)
-    )
-    people = _coded(*([line.people[side] for line in listed] for side in (0, 1)))
-    same = np.array([line.same for line in listed], dtype=np.bool_)
+    pictures, people = (([pair[what][0] for pair in pairs], [pair[what][1] for pair in pairs]) for what in (0, 1))
+    same = np.array([one == other for one, other in zip(*people, strict=True)], dtype=np.bool_)
     attributes = {"race": Attribute.coded(np.concatenate(group), tuple(lists))} if len(lists) > 1 else {}
-    truth = PairSet(name, tuple(places), first, second, same, np.concatenate(fold), people, attributes)
-    return _dataset(truth, tuple(facts), _FileSamples(truth.pictures, _media_folder(folder, truth.pictures), options))
+    truth = _pair_set(name, pictures, same, np.concatenate(fold), people, attributes)
+    return _dataset(truth, tuple(facts), _file_samples(truth.pictures, _media_folder(folder, truth.pictures), options))
 
 
-def _read_list(path: Path, race: str) -> tuple[list[_Listed], InputFact]:
-    """`name n m` is a pair of one person, `name n name m` of two; a first line of two numbers says folds and pairs."""
+def _read_list(path: Path, within: str) -> tuple[list[tuple[list[str], list[str]]], InputFact]:
+    """The two pictures and the two people of every line.
+
+    `name n m` is a pair of one person, `name n name m` of two; a first line of two numbers says folds and pairs.
+    """
     source = read(path, DataError)
-    found = []
+    pairs = []
     for number, line in enumerate(source.text(DataError).split("\n"), start=1):
         cells = line.split("\t") if line.count("\t") > 1 else line.split()
         cells = [cell.strip() for cell in cells if cell.strip()]
         if not cells or (number == 1 and len(cells) <= 2 and all(cell.isdigit() for cell in cells)):
             continue
+        who, numbers = (cells[::2], cells[1::2]) if len(cells) == 4 else (cells[:1] * 2, cells[1:])
         try:
-            if len(cells) == 3:
-                who = (cells[0], cells[0])
-                numbers = (int(cells[1]), int(cells[2]))
-            else:
-                who = (cells[0], cells[2])
-                numbers = (int(cells[1]), int(cells[3]))
-                if len(cells) != 4 or who[0] == who[1]:
-                    raise ValueError(line)
-        except (ValueError, IndexError):
+            pictures = [f"{within}{one}/{one}_{int(count):04d}.jpg" for one, count in zip(who, numbers, strict=True)]
+            if len(cells) == 4 and who[0] == who[1]:
+                raise ValueError(line)
+        except ValueError:
             raise DataError(
                 f"{path}, line {number}: {line[:80]!r}; 'name n m' (one person) or 'name n name m' (two) was expected."
             ) from None
-        within = f"{race}/" if race else ""
-        pictures = [f"{within}{person}/{person}_{count:04d}.jpg" for person, count in zip(who, numbers, strict=True)]
-        people = [f"{within}{person}" for person in who]
-        found.append(_Listed((pictures[0], pictures[1]), (people[0], people[1]), who[0] == who[1]))
-    return found, source.fact
+        pairs.append((pictures, [f"{within}{person}" for person in who]))
+    return pairs, source.fact
 
 
-def _dataset(
-    truth: PairSet, inputs: tuple[InputFact, ...], samples: Sequence[Sample], warnings: tuple[str, ...] = ()
-) -> Dataset[PairSet]:
+def _dataset(truth: PairSet, inputs: tuple[InputFact, ...], samples: Sequence[Sample]) -> Dataset[PairSet]:
     count, folds = len(truth), int(truth.fold.max(initial=-1)) + 1
     if count < 10:
         raise DataError(f"{inputs[0].path} has {count} pairs; ten folds need at least ten.")
     genuine = int(truth.same.sum())
+    warnings: tuple[str, ...] = (UNKNOWN_PEOPLE,) if truth.people is None else ()
     if genuine in (0, count):
         kind = "same" if genuine else "different"
         warnings += (f"All pairs show {kind} people: accuracy is defined, but no rate at a false accept rate is.",)
-    if truth.people is None and UNKNOWN_PEOPLE not in warnings:
-        warnings += (UNKNOWN_PEOPLE,)
     return Dataset(
         version=truth.name,
         samples=samples,
@@ -269,56 +275,28 @@ def _dataset(
     )
 
 
-class _FileSamples(Sequence[Sample]):
-    """Pictures that are files, with flip=sum each also mirrored; made when they are looked at."""
-
-    def __init__(self, names: Sequence[str], folder: Path, options: PairSetOptions) -> None:
-        self._names, self._folder = names, folder
-        self._passes = 2 if options.flip == "sum" else 1
-
-    def __len__(self) -> int:
-        return self._passes * len(self._names)
-
-    def __getitem__(self, index: int | slice) -> Sample:  # type: ignore[override]  # slices are never asked for
-        if isinstance(index, slice):
-            raise TypeError("samples are asked for one by one")
-        place, mirrored = divmod(range(len(self))[index], self._passes)
-        name = self._names[place]
-        return Sample(name + MIRRORED * mirrored, self._media(place), {"mirror": bool(mirrored)})
-
-    def __iter__(self) -> Iterator[Sample]:
-        return (self[place] for place in range(len(self)))
-
-    def _media(self, place: int) -> tuple[Path, ...]:
-        return (self._folder / self._names[place],)
+def _samples(names: Sequence[str], options: PairSetOptions, media: Callable[[int], tuple[Path, ...]]) -> LazySamples:
+    """The pictures, with flip=sum each also mirrored; where one is, is asked when it is looked at."""
+    passes = 2 if options.flip == "sum" else 1
+    return LazySamples(passes * len(names), partial(_sample, names, passes, media))
 
 
-class _StoredSamples(_FileSamples):
-    """Pictures inside a `.bin`: written to the cache of the runs when a model is to see them."""
-
-    def __init__(self, pictures: Sequence[bytes], folder: Path | None, options: PairSetOptions) -> None:
-        super().__init__([str(number) for number in range(len(pictures))], Path(), options)
-        self._pictures, self._cache = pictures, folder
-
-    def _media(self, place: int) -> tuple[Path, ...]:
-        if self._cache is None:
-            return ()
-        picture = self._pictures[place]
-        kind = "png" if picture.startswith(b"\x89PNG") else "jpg"
-        path = self._cache / f"{place:06d}.{kind}"
-        if not path.is_file():
-            write_file(path, picture, flush=False)
-        return (path,)
-
-    def undecodable(self) -> list[int]:
-        """The numbers of pictures that can't be decoded."""
-        return [place for place, picture in enumerate(self._pictures) if not decoded(picture)]
+def _sample(names: Sequence[str], passes: int, media: Callable[[int], tuple[Path, ...]], number: int) -> Sample:
+    place, mirrored = divmod(number, passes)
+    return Sample(names[place] + MIRRORED * mirrored, media(place), {"mirror": bool(mirrored)})
 
 
-def undecodable(dataset: Dataset[PairSet]) -> list[int]:
+def _file_samples(names: Sequence[str], folder: Path, options: PairSetOptions) -> LazySamples:
+    return _samples(names, options, partial(_picture, names, folder))
+
+
+def _picture(names: Sequence[str], folder: Path, place: int) -> tuple[Path, ...]:
+    return (folder / names[place],)
+
+
+def undecodable(truth: PairSet) -> list[int]:
     """The numbers of pictures of a `.bin` that can't be decoded; nothing for sets whose pictures are files."""
-    samples: Any = dataset.samples
-    return samples.undecodable() if isinstance(samples, _StoredSamples) else []
+    return [place for place, picture in enumerate(truth.encoded) if not decoded(picture)]
 
 
 def _file_of(name: str, folder: Path) -> Path:
@@ -346,12 +324,6 @@ def _media_folder(folder: Path, pictures: Sequence[str]) -> Path:
     return folder
 
 
-def _table_folds(cells: list[str] | None, pairs: int, options: PairSetOptions) -> NDArray[np.int64]:
-    if cells is None or len(set(cells)) < 2:
-        return folds_of(pairs, options.folds)
-    return np.unique(np.array(cells), return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
 def _subgroups(first: Sequence[str], second: Sequence[str]) -> dict[str, Attribute]:
     """Subgroup, race and gender of pairs within a group; pairs across groups stand apart."""
     parts = {cell: _words(cell) for cell in (*first, *second)}
@@ -371,12 +343,6 @@ def _words(cell: str) -> tuple[str, str, str]:
     """Subgroup, race and gender of an entry such as `asian_females`."""
     race, _, gender = cell.strip().lower().rpartition("_")
     return cell.strip().lower(), race, gender.removesuffix("s") if race else ""
-
-
-def _coded(first: Sequence[str], second: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    _, codes = np.unique(np.array([*first, *second]), return_inverse=True)
-    codes = codes.reshape(-1).astype(np.int64)
-    return codes[: len(first)], codes[len(first) :]
 
 
 def _bytes(picture: Any, path: Path, place: int) -> bytes:

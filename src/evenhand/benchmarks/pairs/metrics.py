@@ -68,13 +68,6 @@ class FoldCounts(NamedTuple):
         return self.accepted_same + (self.different_scored[:, None] - self.accepted_different)
 
 
-class FoldedAccuracy(NamedTuple):
-    """The accuracy of every fold at the threshold that was chosen on the others."""
-
-    accuracy: NDArray[np.float64]  # (folds,)
-    threshold: NDArray[np.float64]
-
-
 class Counter:
     """Counts pairs by fold and threshold; which bin a pair falls into is looked up once."""
 
@@ -96,24 +89,23 @@ class Counter:
         return FoldCounts(accepted[:, 1], accepted[:, 0], total[:, 1], total[:, 0], total[:, 0] - table[:, 0, -1])
 
 
-def folded_accuracy(counts: FoldCounts, thresholds: NDArray[np.float64] = THRESHOLDS) -> FoldedAccuracy:
-    """Of every fold that has pairs; nothing when there is no other fold to choose a threshold on."""
+def folded_accuracy(counts: FoldCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(folds,): accuracy and threshold of every fold that has pairs; nothing when there is no other to choose it on."""
     there = np.flatnonzero(counts.pairs > 0)
     if len(there) < 2:
-        return FoldedAccuracy(np.zeros(0), np.zeros(0))
+        return np.zeros(0), np.zeros(0)
     right = counts.right[there]
     best = (right.sum(axis=0) - right).argmax(axis=1)  # the first, and so the lowest, of equally good ones
-    accuracy = right[np.arange(len(there)), best] / counts.pairs[there]
-    return FoldedAccuracy(accuracy, thresholds[best])
+    return right[np.arange(len(there)), best] / counts.pairs[there], THRESHOLDS[best]
 
 
-def shared_threshold(counts: FoldCounts, thresholds: NDArray[np.float64] = THRESHOLDS) -> int:
+def shared_threshold(counts: FoldCounts) -> int:
     """The place of the threshold that judges most pairs of all folds right, the lowest of equally good ones."""
     return int(counts.right.sum(axis=0).argmax())
 
 
 class _OfFolds(Metric[Distances]):
-    """What the metrics over folds share: the rows they read."""
+    """What the metrics over folds share: the pairs that rows tell of; those that were left out count nowhere."""
 
     output_scale: ClassVar[Scale] = UNIT_SCALE
 
@@ -122,7 +114,10 @@ class _OfFolds(Metric[Distances]):
         return ("distance", "same", "fold")
 
     def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Distances:
-        return measured(rows, cells, size)
+        codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
+        counted = ~np.asarray(rows["left_out"]) if "left_out" in rows else np.ones(len(rows), dtype=np.bool_)
+        columns = (np.asarray(rows["fold"]), np.asarray(rows["distance"]), np.asarray(rows["same"], dtype=np.bool_))
+        return Distances(codes[counted], size, None, *(column[counted] for column in columns))
 
 
 @dataclass(frozen=True)
@@ -173,13 +168,13 @@ class TenFoldAccuracy(_OfFolds):
         groups = [np.flatnonzero(np.asarray(keeps, dtype=np.bool_)[pattern]) for keeps in cells.kept]
         parts = []
         for many in weights:
-            found = np.full((len(many), len(groups), 3), np.nan)
+            values = np.full((len(many), len(groups), 3), np.nan)
             for draw, weight in enumerate(people.with_nobody(many)):
                 times = weight[first] * weight[second]
                 shared = shared_threshold(counter.counts(times))
                 for place, rows in enumerate(groups):
-                    found[draw, place] = _values(counter.counts(times[rows], rows), shared)
-            parts.append(found)
+                    values[draw, place] = _values(counter.counts(times[rows], rows), shared)
+            parts.append(values)
         table = np.concatenate(parts) if parts else np.zeros((0, len(groups), 3))
         named = {name: table[:, :, place] for place, name in enumerate(("accuracy", SHARED, "std"))}
         return {output: named[output] for output in wanted if output in named}
@@ -229,17 +224,9 @@ class FoldedTar(_OfFolds):
         return accepted[0] / float(counts.same[fold]), accepted[1] / float(counts.different[fold])
 
 
-def measured(rows: Records, cells: Array | None, size: int) -> Distances:
-    """The pairs that rows tell of; those that were left out count nowhere."""
-    codes = np.zeros(len(rows), dtype=np.intp) if cells is None else np.asarray(cells)
-    counted = ~np.asarray(rows["left_out"]) if "left_out" in rows else np.ones(len(rows), dtype=np.bool_)
-    columns = (np.asarray(rows["fold"]), np.asarray(rows["distance"]), np.asarray(rows["same"], dtype=np.bool_))
-    return Distances(codes[counted], size, None, *(column[counted] for column in columns))
-
-
 def _values(counts: FoldCounts, shared: int) -> tuple[float, float, float]:
     """Accuracy over folds, accuracy at the shared threshold, and the standard deviation over folds."""
-    folded = folded_accuracy(counts).accuracy
+    folded, _ = folded_accuracy(counts)
     total = counts.pairs.sum()
     own = (float(np.mean(folded)), float(np.std(folded))) if len(folded) else (np.nan, np.nan)
     return own[0], float(counts.right[:, shared].sum() / total) if total else np.nan, own[1]

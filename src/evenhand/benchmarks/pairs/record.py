@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.benchmarks.pairs.codec import PairDistances
 from evenhand.benchmarks.pairs.data import PairSet
-from evenhand.benchmarks.pairs.metrics import THRESHOLDS, Counter, folded_accuracy, measured, shared_threshold
+from evenhand.benchmarks.pairs.metrics import THRESHOLDS, Counter, TenFoldAccuracy, folded_accuracy, shared_threshold
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.records import Records
 from evenhand.core.task import Dataset, Tools
@@ -54,14 +54,13 @@ def fold_facts(rows: Records, options: PairSetOptions) -> Mapping[str, Any]:
     for name, attribute in rows.attributes.items():
         for level in attribute.levels:
             tables[f"{name}={level}"] = rows.take(np.flatnonzero(attribute.belongs(level)))
+    measure = TenFoldAccuracy("folds").measure
+    counts = {name: Counter(measure(some), THRESHOLDS).counts(None) for name, some in tables.items()}
     facts = []
-    for name, some in tables.items():
-        state = measured(some, None, 1)
-        counts = Counter(state, THRESHOLDS).counts(None)
-        folded = folded_accuracy(counts)
-        facts.append({"group": name, "accuracy": folded.accuracy.tolist(), "threshold": folded.threshold.tolist()})
-    everyone = Counter(measured(rows, None, 1), THRESHOLDS).counts(None)
-    return {FOLDS: facts, "shared_threshold": float(THRESHOLDS[shared_threshold(everyone)])}
+    for name, some in counts.items():
+        accuracy, threshold = folded_accuracy(some)
+        facts.append({"group": name, "accuracy": accuracy.tolist(), "threshold": threshold.tolist()})
+    return {FOLDS: facts, "shared_threshold": float(THRESHOLDS[shared_threshold(counts["everyone"])])}
 
 
 def view_pair(dataset: Dataset[PairSet], answers: object, row: Mapping[str, Any]) -> SampleView:

@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name != "benchmark":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from evenhand.benchmarks.synthesis.family import benchmark
+    from evenhand.benchmarks.synthesis.tasks import benchmark
 
     return benchmark

@@ -10,35 +10,32 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec as find_package
 
-from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, TABLE, canonical, entry_of, features_of
+from evenhand.benchmarks.synthesis.catalogue import (
+    CONVENTIONS,
+    FEATURES,
+    NAMES,
+    TABLE,
+    canonical,
+    entry_of,
+    features_of,
+)
 from evenhand.benchmarks.synthesis.features import FeatureTable
-from evenhand.benchmarks.synthesis.measuring import WEIGHTS
-from evenhand.benchmarks.synthesis.names import NAMES
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import DataError
 from evenhand.core.task import InputFact
 
-_PACKAGES: Mapping[str, tuple[str, str]] = {
-    "pose": ("ai_edge_litert", "models"),
-    "dlib": ("dlib", "models"),
-    "sface": ("cv2", "pixels"),
-}
-"""The package that a feature needs, and the extra that has it; torch where none is named."""
-
-_BY_ITSELF = frozenset({"body"})  # is brought by the user
-
 
 def missing_for(feature: str, options: SynthesisOptions) -> str:
     """What a feature or comparison lacks here, with what to do about it; empty when nothing."""
-    if feature in options.onnx or feature in _BY_ITSELF or feature not in WEIGHTS:
+    if feature in options.onnx or feature not in FEATURES:
         return ""
     package = _missing_package(feature)
     if package:
         return package
     from evenhand.instruments.weights import absent_weights, advice_for
 
-    absent = absent_weights(WEIGHTS[feature], options.weights)
+    absent = absent_weights(FEATURES[feature].weights, options.weights)
     if not absent:
         return ""
     hint = ""
@@ -48,8 +45,8 @@ def missing_for(feature: str, options: SynthesisOptions) -> str:
 
 
 def _missing_package(feature: str) -> str:
-    package, extra = _PACKAGES.get(feature, ("torch", "torch"))
-    return f"it needs {package}: pip install 'evenhand[{extra}]'" if find_package(package) is None else ""
+    needs = FEATURES[feature]
+    return f"it needs {needs.package}: pip install 'evenhand[{needs.extra}]'" if not find_package(needs.package) else ""
 
 
 def unavailable(

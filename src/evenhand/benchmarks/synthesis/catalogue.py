@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from evenhand.benchmarks.synthesis.metrics import (
     LEFT_OUT,
@@ -27,7 +29,9 @@ from evenhand.benchmarks.synthesis.metrics import (
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.measure import AnyMetric
-from evenhand.core.metric import POSITIVE, UNBOUNDED, UNIT_SCALE, Direction, Scale
+from evenhand.core.metric import UNBOUNDED, Direction, Scale
+from evenhand.core.names import DisplayNames
+from evenhand.files.packaged import packaged_table
 from evenhand.metrics.distances import (
     Frechet,
     FrechetOfMoments,
@@ -40,7 +44,6 @@ from evenhand.metrics.means import Rate
 
 STRICT, PUBLISHED = "/strict", "/published"
 SPLITS = 10  # of the corrected inception score
-HIGHER, LOWER = Direction.HIGHER, Direction.LOWER
 
 
 class Region(Enum):
@@ -54,115 +57,57 @@ class Region(Enum):
     MOTION = "the change from frame to frame"
 
 
-@dataclass(frozen=True)
-class CatalogueEntry:
+class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One metric of the catalogue."""
 
     name: str
     direction: Direction
     looks_at: Region
     definition: str
+    shown: str = ""  # what reports call it; its name where this is empty
     paired: bool = False  # compares a frame with its own truth
     unpaired: bool = False  # compares two sets of frames
     feature: str = ""  # the feature vectors it reads
     published: bool = True
-    caution: str = ""
+    differs: str = ""  # what sets the published number apart from the corrected one
+    caution: str = ""  # a key of the cautions
     scale: Scale = UNBOUNDED  # that the values of single frames can't leave
+    worst: float | None = None  # what a frame that is not there counts as, if anything
 
 
-_FEW_WORDS = "Says little about pictures of people: a classifier sees one class in all of them."
-_PERSON_ALONE = "What lies outside the person's box is not seen."
-_FACE_ALONE = "It follows the face: where in the picture that is, and all the rest of the picture, is not seen."
-_ALIKE = "Precision and density do not see that everybody has become the same person; recall and coverage do."
-_NOT_LITERATURE = "Not the network of the FID literature: compare it only with numbers of this protocol."
-_HALVES = "The published range halves when no value of the reference is below 128: a jump of 6 dB."
-_COSINE = Scale(-1.0, 1.0)
+class FeatureNeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What has to be here for a network to read a feature or compare two pictures."""
+
+    weights: tuple[str, ...]
+    package: str = "torch"
+    extra: str = "torch"  # of evenhand, that has the package
+    shown: str = ""  # what reports call the cosine of the feature
+    of_face: bool = False
 
 
-def _paired(
-    name: str, direction: Direction, region: Region, definition: str, scale: Scale, **more: Any
-) -> CatalogueEntry:
-    return CatalogueEntry(name, direction, region, definition, paired=True, scale=scale, **more)
+class AboutTasks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `describe` says of all tasks."""
+
+    folder: str  # of data
+    protocol: str  # of data with a protocol file
+    licence: str
+    conventions: tuple[str, ...]
 
 
-def _sets(name: str, region: Region, definition: str, feature: str, **more: Any) -> CatalogueEntry:
-    return CatalogueEntry(name, LOWER, region, definition, unpaired=True, feature=feature, scale=POSITIVE, **more)
+class _MetricTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    cautions: dict[str, str]
+    metrics: tuple[CatalogueEntry, ...]
+    conventions: dict[str, dict[str, str]]
+    features: dict[str, FeatureNeeds]
+    about: AboutTasks
 
 
-_WHOLE, _PERSON, _FACE = Region.WHOLE, Region.PERSON, Region.FACE
-CATALOGUE: Mapping[str, CatalogueEntry] = {
-    entry.name: entry
-    for entry in (
-        _paired("ssim", HIGHER, _WHOLE, "structural similarity, 7 × 7 windows", _COSINE),
-        _paired("psnr", HIGHER, _WHOLE, "peak signal-to-noise ratio, in decibel", UNBOUNDED, caution=_HALVES),
-        _paired("lps", LOWER, _WHOLE, "learned perceptual distance (LPIPS, AlexNet 0.1)", POSITIVE),
-        CatalogueEntry("is", HIGHER, _WHOLE, "inception score", unpaired=True, feature="inception", caution=_FEW_WORDS),
-        _sets("fid", _WHOLE, "Fréchet distance of Inception features", "inception", caution=_NOT_LITERATURE),
-        _sets("OS-freid", _PERSON, "Fréchet distance of OSNet features", "osnet", caution=_PERSON_ALONE),
-        _paired(
-            *("OS-CS-reid", HIGHER, _PERSON, "cosine of OSNet features", _COSINE),
-            unpaired=True,
-            feature="osnet",
-            caution=_PERSON_ALONE,
-        ),
-        _sets("PCB-freid", _PERSON, "Fréchet distance of PCB features", "pcb", caution=_PERSON_ALONE),
-        _paired(
-            *("PCB-CS-reid", HIGHER, _PERSON, "cosine of PCB features", _COSINE),
-            unpaired=True,
-            feature="pcb",
-            caution=_PERSON_ALONE,
-        ),
-        _sets("face-FD", _FACE, "Fréchet distance of face embeddings", "face", caution=_FACE_ALONE),
-        _paired(
-            *("face-CS", HIGHER, _FACE, "cosine of face embeddings", _COSINE),
-            unpaired=True,
-            feature="face",
-            caution=_FACE_ALONE,
-        ),
-        _paired(
-            *("SSPE", LOWER, Region.BODY, "scale, shape and pose error", POSITIVE),
-            unpaired=True,
-            feature="body",
-        ),
-        _paired("ms-ssim", HIGHER, _WHOLE, "multi-scale structural similarity", UNIT_SCALE, published=False),
-        _paired("l1", LOWER, _WHOLE, "mean absolute error of values from 0 to 1", UNIT_SCALE, published=False),
-        _paired("mse", LOWER, _WHOLE, "mean squared error of values from 0 to 1", UNIT_SCALE, published=False),
-        _paired(
-            "lpips-vgg", LOWER, _WHOLE, "learned perceptual distance (LPIPS, VGG-16 0.1)", POSITIVE, published=False
-        ),
-        _paired("dists", LOWER, _WHOLE, "structure and texture distance (DISTS)", POSITIVE, published=False),
-        _paired(
-            *("akd", LOWER, Region.POSE, "average distance of key points that both pictures show, in pixels", POSITIVE),
-            feature="pose",
-            published=False,
-        ),
-        _paired(
-            *("mkr", LOWER, Region.POSE, "missing key points: share of the real ones that are not found", UNIT_SCALE),
-            feature="pose",
-            published=False,
-        ),
-        _paired(
-            *("fd-ssim", HIGHER, Region.MOTION, "structural similarity of differences of following frames", _COSINE),
-            published=False,
-        ),
-        _paired(
-            *("flicker", LOWER, Region.MOTION, "mean absolute error of the change from frame to frame", POSITIVE),
-            published=False,
-        ),
-        _sets("fvd", Region.MOTION, "Fréchet distance of I3D features of 16 frames", "i3d", published=False),
-        _sets(
-            "kid", _WHOLE, "kernel distance of Inception features, unbiased at every size", "inception", published=False
-        ),
-        _sets("cmmd", _WHOLE, "1,000 × the Gaussian kernel distance of unit CLIP features", "clip-l", published=False),
-        CatalogueEntry(
-            *("neighbours", HIGHER, _WHOLE, "precision, recall, density and coverage of Inception features"),
-            unpaired=True,
-            feature="inception",
-            published=False,
-            caution=_ALIKE,
-        ),
-    )
-}
+_TABLES: _MetricTables = packaged_table(__package__, "metrics.toml", _MetricTables)
+CATALOGUE: Mapping[str, CatalogueEntry] = {entry.name: entry for entry in _TABLES.metrics}
+FEATURES: Mapping[str, FeatureNeeds] = _TABLES.features
+ABOUT = _TABLES.about
+CONVENTIONS: Mapping[str, Mapping[str, str]] = _TABLES.conventions
+"""The conventions that a name can be asked under (`ssim:piq`), with the code that each belongs to."""
 
 ALIASES: Mapping[str, str] = {"lpips": "lps", "lpips-alex": "lps", "mae": "l1"}
 PAIRED_DEFAULT = ("ssim", "psnr", "lps")
@@ -193,30 +138,6 @@ _NOTHING_SEEN = {
 }
 _FIRST_FRAMES = "the first frame of a film has no predecessor and is left out"
 _OF_FEATURES = ("fid", "kid", "cmmd", "neighbours", "CS")  # what can be asked of any features: `fid:NAME`
-FACES = ("face", "sface", "dlib", "magface", "curricularface", "arcface")
-"""The features that are about a face."""
-
-CONVENTIONS: Mapping[str, Mapping[str, str]] = {
-    "ssim": {
-        "skimage": "scikit-image's structural_similarity: 7 × 7 uniform windows, sample covariance, values 0…255",
-        "skimage_gaussian": "scikit-image with gaussian_weights, sigma 1.5, use_sample_covariance off",
-        "torchmetrics": "torchmetrics' StructuralSimilarityIndexMeasure: Gaussian 11 × 11, edges reflected",
-        "piq": "PIQ's ssim: Gaussian 11 × 11, after block means that bring the shorter side to about 256",
-        "pyiqa": "pyiqa's ssim: Gaussian 11 × 11 on the rounded luma, negative structure counts as 0",
-        "wang2004": "the original paper: Gaussian 11 × 11 on the rounded luma",
-    },
-    "ms-ssim": {
-        "pytorch_msssim": "pytorch-msssim, the convention of `ms-ssim` alone",
-        "piq": "PIQ's multi_scale_ssim",
-        "wang2003": "the original paper, on the rounded luma",
-    },
-    "fid": {
-        "pytorch-fid": "pytorch-fid: bilinear to 299 × 299 by pixel centres, without smoothing",
-        "torch-fidelity": "torch-fidelity and TensorFlow: bilinear to 299 × 299 by pixel corners, without smoothing",
-        "clean-fid": "clean-fid: bicubic to 299 × 299 with smoothing, in real numbers",
-    },
-}
-"""The conventions that a name can be asked under (`ssim:piq`), with the code that each belongs to."""
 
 
 def canonical(name: str) -> str:
@@ -242,9 +163,17 @@ def entry_of(name: str) -> CatalogueEntry:
     if not joint:
         return CATALOGUE[name]
     if kind == "CS":
-        region = Region.FACE if which in FACES else Region.WHOLE
-        definition = f"cosine of the features {which!r}"
-        return _paired(name, HIGHER, region, definition, _COSINE, unpaired=True, feature=which, published=False)
+        return CatalogueEntry(
+            name,
+            Direction.HIGHER,
+            Region.FACE if _is_of_face(which) else Region.WHOLE,
+            f"cosine of the features {which!r}",
+            paired=True,
+            unpaired=True,
+            feature=which,
+            published=False,
+            scale=Scale(-1.0, 1.0),
+        )
     base = CATALOGUE[kind]
     if not base.feature:
         return replace(base, name=name, definition=CONVENTIONS[kind][which], published=False, caution="")
@@ -254,29 +183,30 @@ def entry_of(name: str) -> CatalogueEntry:
     return replace(base, name=name, definition=definition, feature=which, published=False, caution="")
 
 
+def _is_of_face(feature: str) -> bool:
+    return feature in FEATURES and FEATURES[feature].of_face
+
+
 def paired_names(asked: Iterable[str]) -> tuple[str, ...]:
     """The metrics of a paired run, checked: distances between sets have no place in it."""
-    names = tuple(dict.fromkeys(canonical(name) for name in asked))
-    for name in names:
-        if not entry_of(name).paired:
-            raise OptionError(
-                f"{name!r} compares two sets of frames, not a frame with its truth; a mean of per-batch distances "
-                "would mean nothing. Ask for it among the unpaired metrics."
-            )
+    names = tuple(dict.fromkeys(map(canonical, asked)))
+    if wrong := [name for name in names if not entry_of(name).paired]:
+        raise OptionError(
+            f"{wrong[0]!r} compares two sets of frames, not a frame with its truth; a mean of per-batch distances "
+            "would mean nothing. Ask for it among the unpaired metrics."
+        )
     return names
 
 
 def unpaired_names(asked: Iterable[str]) -> tuple[str, ...]:
     """The metrics of an unpaired run, checked, in the published order and then as asked."""
-    names = tuple(dict.fromkeys(canonical(name) for name in asked))
-    for name in names:
-        if not entry_of(name).unpaired:
-            raise OptionError(
-                f"{name!r} compares a frame with its own truth, and an unpaired run has none. "
-                "Ask for it among the paired metrics."
-            )
-    ordered = [name for name in UNPAIRED_ORDER if name in names]
-    return (*ordered, *(name for name in names if name not in ordered))
+    names = dict.fromkeys(map(canonical, asked))
+    if wrong := [name for name in names if not entry_of(name).unpaired]:
+        raise OptionError(
+            f"{wrong[0]!r} compares a frame with its own truth, and an unpaired run has none. "
+            "Ask for it among the paired metrics."
+        )
+    return tuple(dict.fromkeys((*(name for name in UNPAIRED_ORDER if name in names), *names)))
 
 
 def widened(asked: Sequence[str]) -> tuple[str, ...]:
@@ -393,45 +323,40 @@ def _shares_found(names: Sequence[str]) -> Iterator[AnyMetric]:
 
 
 def _cosines(entry: CatalogueEntry, rules: Rules, *, plain: bool) -> Iterator[AnyMetric]:
-    column, about, scale = column_of(entry.name), entry.definition, entry.scale
     if rules is Rules.COMPAT and entry.published:
         policy = _FACELESS if entry.feature == "face" else _policy(entry)
-        name = entry.name + PUBLISHED * plain
-        yield PublishedMean(name, column, direction=entry.direction, policy=policy, about=about, scale=scale)
+        yield _mean(PublishedMean, entry, entry.name + PUBLISHED * plain, policy=policy)
     if plain or rules is Rules.STRICT or entry.feature not in ("osnet", "pcb"):
         weight = "face_asked" if entry.feature == "face" else "asked"
         name = entry.name + STRICT * (entry.published and not plain)
-        yield PublishedMean(
-            name, column, weight, entry.direction, _policy(entry), about=about, per_frame=True, scale=scale
-        )
+        yield _mean(PublishedMean, entry, name, weight=weight, per_frame=True)
 
 
 def _published_pair(entry: CatalogueEntry, name: str) -> AnyMetric:
-    about, scale = entry.definition, entry.scale
     if entry.name == "face-CS":
         policy = "frames whose reference shows no face are left out; a batch without any face counts as 0"
-        return PublishedMean(name, "face_published", "face_weight", entry.direction, policy, about=about, scale=scale)
-    kind = PublishedDecibels if entry.name == "psnr" else PublishedMean
-    column = column_of(entry.name)
-    return kind(name, column, direction=entry.direction, policy=_policy(entry), about=about, scale=scale)
+        return _mean(PublishedMean, entry, name, column="face_published", weight="face_weight", policy=policy)
+    return _mean(PublishedDecibels if entry.name == "psnr" else PublishedMean, entry, name)
+
+
+def _mean(kind: type[FrameMean], entry: CatalogueEntry, name: str, **more: Any) -> AnyMetric:
+    """A mean of frames with what the catalogue says of it."""
+    known = {"column": column_of(entry.name), "policy": _policy(entry)}
+    return kind(name, direction=entry.direction, about=entry.definition, scale=entry.scale, **(known | more))
 
 
 def _corrected_pair(entry: CatalogueEntry, name: str) -> AnyMetric:
     if entry.name == "psnr":
         return DecibelsOfFrames(name)
-    column, nothing = column_of(entry.name), "no frame could be measured"
-    if entry.looks_at in _NOTHING_SEEN:
-        nothing = _NOTHING_SEEN[entry.looks_at]
+    nothing = _NOTHING_SEEN.get(entry.looks_at, FrameMean.nothing)
     if entry.name.startswith("ms-ssim"):
         nothing += f"; it needs {176 if entry.name.endswith('wang2003') else 161} pixels a side"
-    return FrameMean(
-        name, column, entry.direction, nothing=nothing, scale=entry.scale, about=entry.definition, policy=_policy(entry)
-    )
+    return _mean(FrameMean, entry, name, nothing=nothing)
 
 
 def _policy(entry: CatalogueEntry) -> str:
     """What becomes of frames that do not show what a metric is about."""
-    if entry.feature in FACES:
+    if _is_of_face(entry.feature):
         return _NO_FACE
     if entry.looks_at is Region.MOTION:
         return _FIRST_FRAMES
@@ -459,5 +384,33 @@ def cautions() -> tuple[str, ...]:
         if entry.caution:
             by_caution.setdefault(entry.caution, []).append(entry.name)
     sentences = [f"{', '.join(names)}: look at {part.value}." for part, names in by_part.items()]
-    sentences.extend(f"{', '.join(names)}: {caution}" for caution, names in by_caution.items())
+    sentences.extend(f"{', '.join(names)}: {_TABLES.cautions[key]}" for key, names in by_caution.items())
     return tuple(sentences)
+
+
+def _display_names() -> DisplayNames:
+    long = {entry.name: entry.shown for entry in CATALOGUE.values() if entry.shown} | {"CS": "CS"}
+    neighbours = ("precision", "recall", "density", "coverage")
+    patterns = [(f"CS:{key}: mean", needs.shown) for key, needs in FEATURES.items() if needs.shown]
+    for key, name in long.items():
+        patterns += [
+            (f"{key}(:pytorch-fid)?: (mean|distance|score)", name),
+            (rf"{key}:([^:/]+): (mean|distance)", rf"{name} (\1)"),
+            (rf"{key}(?::([^:/]+))?/strict: (mean|distance|score)", f"{name}, strict"),
+            (rf"{key}(?::([^:/]+))?/published: (mean|distance|score)", f"{name}, published"),
+        ]
+    for output in neighbours:
+        patterns += [
+            (f"neighbours(:pytorch-fid)?: {output}", output.capitalize()),
+            (rf"neighbours:([^:/]+): {output}", rf"{output.capitalize()} (\1)"),
+        ]
+    patterns += [
+        ("psnr(/strict)?: of_mean_error", "PSNR of the mean error"),
+        ("psnr(/strict)?: identical", "Identical frames"),
+    ]
+    # Density is not a share, and papers write the four alike.
+    return DisplayNames(family="Synthesis", values=tuple(patterns), numbers=("neighbours.*",), items="frames")
+
+
+NAMES = _display_names()
+"""How reports write the keys of synthesis."""

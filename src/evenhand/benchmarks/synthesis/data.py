@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.synthesis.availability import announced, facts_of, unavailable
-from evenhand.benchmarks.synthesis.catalogue import canonical, features_of
+from evenhand.benchmarks.synthesis.catalogue import FEATURES, canonical, features_of
 from evenhand.benchmarks.synthesis.features import FEATURES_FILE, FeatureTable, read_features
 from evenhand.benchmarks.synthesis.folders import (
     ATTRIBUTES_FILE,
+    VIDEO,
     AttributeTable,
     FrameSet,
     read_attributes,
     read_frames,
 )
-from evenhand.benchmarks.synthesis.items import Item
-from evenhand.benchmarks.synthesis.measuring import WEIGHTS
+from evenhand.benchmarks.synthesis.items import Item, ReferenceFrames
 from evenhand.benchmarks.synthesis.options import AppearanceOptions, ProtocolOptions, SynthesisOptions
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Rules
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.core.errors import DataError
 from evenhand.core.task import CheckReport, Dataset, Finding, InputFact, Sample
 from evenhand.files.inputs import hash_of
-
-VIDEO = "video"
-"""The attribute that every row has: grouping by it gives a table per video."""
 
 PUBLISHED_COUNTS: Mapping[str, tuple[int, int]] = {
     "iPER": (42, 40_940),
@@ -67,26 +64,23 @@ class ItemInputs(Mapping[str, Any]):
     position: int
     cross: bool
     frames_before: int
-    _names: tuple[str, ...] = field(default=("source", "reference", "frames_before"))
+    names: tuple[str, ...]
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
+        if name not in self.names:
             raise KeyError(name)
         if name == "frames_before":
             return self.frames_before
         item = self.protocol[self.position]
-        if name == "source":
-            return item.source.as_dictionary()
-        if name == "appearance":
-            return item.appearance.as_dictionary() if item.appearance is not None else None
-        reference = item.cross if self.cross else item.own
-        return reference.as_dictionary() if reference is not None else None
+        frames = {"source": item.source, "appearance": item.appearance, "reference": _reference(item, cross=self.cross)}
+        chosen = frames[name]
+        return chosen.as_dictionary() if chosen is not None else None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self.names)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self.names)
 
 
 def load_folder(data: Path, options: SynthesisOptions) -> Dataset[FrameSet]:
@@ -110,26 +104,6 @@ def load_folder(data: Path, options: SynthesisOptions) -> Dataset[FrameSet]:
         (*frames.warnings, *announced(options.metrics, missing, options)),
         {"frames": len(samples), "videos": len(units), "rules": options.rules.value},
     )
-
-
-def load_self(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
-    """Self-imitation: every frame of the window, which is also the truth."""
-    return _load(data, options, ProtocolQuestion.IMITATION, cross=False)
-
-
-def load_cross(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
-    """Cross-imitation: frames of another video; measured against the flag window of the source's own."""
-    return _load(data, options, ProtocolQuestion.IMITATION, cross=True)
-
-
-def load_appearance(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
-    """Appearance transfer: pairs of videos of one person in different clothes."""
-    return _load(data, options, ProtocolQuestion.APPEARANCE, cross=False)
-
-
-def load_novel_view(data: Path, options: ProtocolOptions) -> Dataset[ProtocolTruth]:
-    """Novel views: the frames that the protocol lists for a video."""
-    return _load(data, options, ProtocolQuestion.NOVEL_VIEW, cross=False)
 
 
 def find_protocol(data: Path, dataset: str, question: ProtocolQuestion, given: Path | None) -> Path:
@@ -168,8 +142,8 @@ def weight_facts(options: SynthesisOptions) -> tuple[InputFact, ...]:
         if feature in onnx:
             files = (onnx[feature], onnx[feature].with_suffix(".toml"))
             facts += [hash_of(path, DataError) for path in files if path.is_file()]
-        else:
-            needed |= dict.fromkeys(WEIGHTS.get(feature, ()))
+        elif feature in FEATURES:
+            needed |= dict.fromkeys(FEATURES[feature].weights)
     if needed:
         from evenhand.instruments.weights import weight_status
 
@@ -180,7 +154,15 @@ def weight_facts(options: SynthesisOptions) -> tuple[InputFact, ...]:
     return tuple(facts)
 
 
-def _load(data: Path, options: ProtocolOptions, question: ProtocolQuestion, *, cross: bool) -> Dataset[ProtocolTruth]:
+def load_items(
+    data: Path, options: ProtocolOptions, *, question: ProtocolQuestion, cross: bool
+) -> Dataset[ProtocolTruth]:
+    """The items of a data set with its protocol file.
+
+    Self-imitation: every frame of the window, which is also the truth. Cross-imitation: frames of another video;
+    measured against the flag window of the source's own. Appearance transfer: pairs of videos of one person in
+    different clothes. Novel views: the frames that the protocol lists for a video.
+    """
     options.check()
     data = Path(data)
     if not data.is_dir():
@@ -206,13 +188,13 @@ def _load(data: Path, options: ProtocolOptions, question: ProtocolQuestion, *, c
     items: dict[str, ItemTruth] = {}
     samples, before = [], 0
     for position, item in enumerate(protocol):
-        truth = _truth(item, cross=cross)
-        items[item.name] = truth
+        asked_for = _reference(item, cross=cross).images
+        references = item.flag if cross and item.cross is not None else asked_for
+        items[item.name] = ItemTruth(item.name, item.video, references, len(asked_for))
         names = ("source", *(("appearance",) if item.appearance else ()), "reference", "frames_before")
         given = ItemInputs(asked, position, cross, before, names)
-        reference = item.cross if cross and item.cross is not None else item.own
-        samples.append(Sample(item.name, (*item.source.images, *reference.images), given))
-        before += truth.asked
+        samples.append(Sample(item.name, (*item.source.images, *asked_for), given))
+        before += len(asked_for)
     features = FeatureTable(data)
     if (data / FEATURES_FILE).exists():
         features = read_features(data / FEATURES_FILE, data, DataError)
@@ -239,16 +221,15 @@ def _load(data: Path, options: ProtocolOptions, question: ProtocolQuestion, *, c
     )
 
 
-def _truth(item: Item, *, cross: bool) -> ItemTruth:
-    if cross and item.cross is not None:
-        return ItemTruth(item.name, item.video, item.flag, len(item.cross.images))
-    return ItemTruth(item.name, item.video, item.own.images, len(item.own.images))
+def _reference(item: Item, *, cross: bool) -> ReferenceFrames:
+    """The frames that a model is asked for."""
+    return item.cross if cross and item.cross is not None else item.own
 
 
 def _attributes(data: Path, protocol: Protocol) -> AttributeTable:
     """Attributes of the videos: from `attributes.csv` and from the protocol's own entries."""
     table = read_attributes(data / ATTRIBUTES_FILE, DataError)
-    by_video = {video: dict(table.by_video.get(video, {})) for video in protocol.videos}
+    by_video = {video: dict(table.by_video.get(video, {})) for video in protocol.entries}
     levels = {name: dict.fromkeys(known) for name, known in table.levels.items()}
     for video, entry in protocol.entries.items():
         for name, value in entry.attributes.items():

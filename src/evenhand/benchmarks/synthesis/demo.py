@@ -8,7 +8,6 @@ larger, are two plain folders of pictures, for the whole table of a paper.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,6 @@ import numpy as np
 
 from evenhand.benchmarks.synthesis.availability import obtainable
 from evenhand.benchmarks.synthesis.catalogue import TABLE
-from evenhand.benchmarks.synthesis.degrading import degrade
 from evenhand.benchmarks.synthesis.drawn import Motion, draw, read, save
 from evenhand.benchmarks.synthesis.features import FEATURES_FILE
 from evenhand.benchmarks.synthesis.folders import ATTRIBUTES_FILE
@@ -26,6 +24,7 @@ from evenhand.benchmarks.synthesis.options import PictureOptions
 from evenhand.core.optional import cv2
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
+from evenhand.files.outputs import write_csv
 from evenhand.files.writing import make_folder, open_file, write_file
 from evenhand.scenes.figures import Pixels
 
@@ -89,7 +88,7 @@ def _write_pictures(real: Path, made: Path, videos: Sequence[Video]) -> None:
             name = f"{video.name}/{frame:04d}.png"
             picture = frame_of(video, frame, size=_LARGE)
             save(str(real / name), picture)
-            save(str(made / name), degrade(picture, "blur", _MILDER * video.blur))
+            save(str(made / name), _blurred(picture, _MILDER * video.blur))
     _write_attributes(real, few)
 
 
@@ -139,10 +138,8 @@ def write_videos(data: Path, videos: Sequence[Video], *, frames: int = FRAMES, s
 
 
 def _write_attributes(folder: Path, videos: Sequence[Video]) -> None:
-    with open_file(folder / ATTRIBUTES_FILE) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("video", "clothing", "motion", "sex"))
-        writer.writerows((video.name, video.clothing, video.motion, video.sex) for video in videos)
+    rows = [(video.name, video.clothing, video.motion, video.sex) for video in videos]
+    write_csv(folder / ATTRIBUTES_FILE, ("video", "clothing", "motion", "sex"), rows)
 
 
 def frame_of(video: Video, frame: int, frames: int = FRAMES, size: int = SIZE) -> Pixels:
@@ -161,10 +158,13 @@ def _imitate(data: Path, made: Path, videos: Sequence[Video]) -> None:
             own = frame_of(video, frame)
             posed = frame_of(video._replace(motion=other.motion), frame)
             for side, picture in (("self_imitation", own), ("cross_imitation", posed)):
-                spoilt = degrade(picture, "blur", video.blur)
-                save(str(made / side / f"pred_{number:08d}.png"), spoilt)
+                save(str(made / side / f"pred_{number:08d}.png"), _blurred(picture, video.blur))
             number += 1
     write_layouts(made)
+
+
+def _blurred(picture: Pixels, strength: float) -> Pixels:
+    return np.asarray(cv2.GaussianBlur(picture, (0, 0), 0.08 * picture.shape[1] * strength), np.uint8)
 
 
 def write_layouts(folder: Path) -> None:

@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
@@ -45,15 +44,11 @@ class FeatureTable:
     def __contains__(self, name: str) -> bool:
         return name in self.arrays
 
-    def positions(self, paths: Sequence[Path]) -> NDArray[np.intp]:
-        """The row of every frame; −1 where it has none."""
-        known = self._index
-        return np.array([known.get(frame_id(path, self.root), -1) for path in paths], dtype=np.intp)
-
-    def rows(self, name: str, paths: Sequence[Path]) -> Array:
+    def rows(self, name: str, paths: Sequence[Path | None]) -> Array:
         """(frames, …): the features of the frames, NaN where there are none."""
-        array = self.arrays[name]
-        where = self.positions(paths)
+        array, known = self.arrays[name], self._index
+        rows = [-1 if path is None else known.get(frame_id(path, self.root), -1) for path in paths]
+        where = np.array(rows, dtype=np.intp)
         if (where >= 0).all():
             return np.asarray(array[where])
         found = np.full((len(paths), *array.shape[1:]), np.nan, dtype=np.result_type(array.dtype, np.float32))

@@ -29,6 +29,8 @@ from evenhand.instruments.films import FILMS, Film, is_film, open_film
 
 ATTRIBUTES_FILE = "attributes.csv"
 KEYS = ("id", "video")
+VIDEO = "video"
+"""The attribute that every row has: grouping by it gives a table per video."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,24 @@ class AttributeTable:
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     inputs: tuple[InputFact, ...] = ()
 
-    def columns(self, frames: Sequence[str], units: Sequence[str]) -> dict[str, Attribute]:
-        """The attributes of rows that are about these frames of these videos."""
-        return {
+    def columns(
+        self, frames: Sequence[str], units: Sequence[str], levels: Mapping[str, tuple[str, ...]]
+    ) -> dict[str, Attribute]:
+        """The attributes of rows that are about these frames of these videos; `levels` may have the videos' own."""
+        columns = {
             name: Attribute.of(
                 [
                     self.by_frame.get(frame, {}).get(name) or self.by_video.get(unit, {}).get(name)
                     for frame, unit in zip(frames, units, strict=True)
                 ],
-                levels,
+                known,
             )
-            for name, levels in self.levels.items()
+            for name, known in self.levels.items()
         }
+        if VIDEO in levels:
+            videos = set(levels[VIDEO])
+            columns[VIDEO] = Attribute.of([unit if unit in videos else None for unit in units], levels[VIDEO])
+        return columns
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,8 @@ def read_frames(path: Path, problem: Problem) -> FrameSet:
     if (path / IDS_FILE).exists():
         return _without_pictures(path, read_features(path, path, problem), attributes)
     own = {FEATURES_FILE, ATTRIBUTES_FILE}
-    files = sorted(entry for entry in path.rglob("*") if entry.is_file() and not _is_hidden(entry, path))
+    visible = (f for f in path.rglob("*") if not any(part.startswith(".") for part in f.relative_to(path).parts))
+    files = sorted(entry for entry in visible if entry.is_file())
     films = [open_film(file) for file in files if is_film(file)]
     in_films = {film.path for film in films}
     pictures = [file for file in files if file.suffix.lower() in PICTURES and file not in in_films]
@@ -175,10 +184,6 @@ def folder_fact(folder: Path, files: Sequence[Path]) -> InputFact:
 def _without_pictures(root: Path, features: FeatureTable, attributes: AttributeTable) -> FrameSet:
     paths = tuple(root / name for name in sorted(features.ids))
     return FrameSet(root, paths, False, features, attributes, (*features.inputs, *attributes.inputs))
-
-
-def _is_hidden(path: Path, root: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
 def _check_unique(pictures: Sequence[Path], root: Path, problem: Problem) -> None:

@@ -18,7 +18,7 @@ import pickle
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from multiprocessing.connection import Connection, wait
@@ -70,13 +70,12 @@ def run_model(
     journal = _Journal(Path(model.output_dir) / JOURNAL, resume=resume)
     taken: dict[str, str] = {}
     own = cross = 0
-    with _hosted(model, start) as worker:
+    with closing(_host(model, start)) as worker:
         for item in protocol:
             before = Before(own, cross)
             own, cross = own + len(item.own.images), cross + (len(item.cross.images) if item.cross else 0)
             known = journal.find(item)
-            reply = known if known is not None else worker.ask(item.name, "answer", (item, before), time_limit)
-            answer = known if known is not None else _checked(reply, item, taken)
+            answer = known or _checked(worker.ask(item.name, "answer", (item, before), time_limit), item, taken)
             if isinstance(answer, SynthesisAnswer):
                 taken.update(dict.fromkeys((*answer.own, *answer.cross), item.name))
                 if known is None:
@@ -88,7 +87,7 @@ def answer_samples(
     model: SynthesisModel, samples: Iterable[Sample], *, start: StartMethod | None = None
 ) -> Iterator[tuple[str, tuple[str, ...] | Unanswered]]:
     """The pictures of every sample of a task, or the reason why there are none; one process, as in `run_model`."""
-    with _hosted(model, start) as worker:
+    with closing(_host(model, start)) as worker:
         for sample in samples:
             given = Sample(sample.id, sample.media, dict(sample.given))
             reply = worker.ask(sample.id, "answer_sample", (given,), None)
@@ -98,14 +97,8 @@ def answer_samples(
                 yield sample.id, tuple(reply)
 
 
-@contextmanager
-def _hosted(model: SynthesisModel, start: StartMethod | None) -> Iterator[_Worker | _Here]:
-    """The model, ready to be asked; closed in the end."""
-    worker: _Worker | _Here = _Here(model) if start == "here" else _Worker(model, start or _best_start(model))
-    try:
-        yield worker
-    finally:
-        worker.close()
+def _host(model: SynthesisModel, start: StartMethod | None) -> _Worker | _Here:
+    return _Here(model) if start == "here" else _Worker(model, start or _best_start(model))
 
 
 def _checked(

@@ -10,39 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.synthesis.features import FOUND, FeatureTable
+from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import DataError, InputError, PredictionError
 from evenhand.core.records import Array
-from evenhand.files.inputs import MOST_PIXELS, parse_toml, read
+from evenhand.files.inputs import parse_toml, read
 
 _RECENT = 2  # both sides of a part
-
-WEIGHTS: Mapping[str, tuple[str, ...]] = {
-    "inception": ("inception-imagenet",),
-    "logits": ("inception-imagenet",),
-    **dict.fromkeys(("fid-2015", "pytorch-fid", "torch-fidelity", "clean-fid"), ("inception-fid",)),
-    "osnet": ("yolov3-spp", "osnet-ibn"),
-    "pcb": ("yolov3-spp", "pcb"),
-    "face": ("mtcnn-pnet", "mtcnn-rnet", "mtcnn-onet", "vggface2"),
-    "lps": ("alexnet", "lpips-alex-heads"),
-    "lpips-vgg": ("vgg16", "lpips-vgg-heads"),
-    "dists": ("vgg16", "dists"),
-    "pose": ("pose-detection", "pose-landmarks"),
-    "clip": ("clip-vit-b32",),
-    "clip-l": ("clip-vit-l14-336",),
-    "dino": ("dino-vits16",),
-    "i3d": ("i3d-kinetics-400",),
-    **{name: ("mtcnn-pnet", "mtcnn-rnet", "mtcnn-onet", name) for name in ("arcface", "magface", "curricularface")},
-    "sface": ("yunet", "sface"),
-    "dlib": ("dlib-landmarks", "dlib-embedding"),
-}
-"""The weights that a feature or comparison needs when a network has to read it."""
 
 
 class FrameFeatures(NamedTuple):
@@ -76,14 +57,9 @@ class NetworkBuilder:
     `given` readers and comparers (anything with `readings` or `comparisons`) take the place of ours, by feature name.
     """
 
-    image_size: int = 512  # 0: every picture at its own size, where the network can
-    rules: Rules = Rules.COMPAT
-    weights: Path | None = None
+    options: SynthesisOptions = field(default_factory=SynthesisOptions)
     device: str = "cpu"
     cache: Path | None = None
-    empty_crop: Literal["error", "whole"] = "error"  # a person's box without pixels
-    most_pixels: int = MOST_PIXELS  # of a picture that is decoded
-    onnx: Mapping[str, Path] = field(default_factory=dict)  # features of a user's own network
     given: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)  # of what was used, filled as it is built
     built: dict[str, Any] = field(default_factory=dict)
@@ -96,15 +72,15 @@ class NetworkBuilder:
     @property
     def squared(self) -> int:
         """The size for networks that take one size only."""
-        return self.image_size or 512
+        return self.options.image_size or 512
 
     @property
     def loading(self) -> Any:
         """How pictures are loaded for what compares them as they are."""
         from evenhand.instruments.pictures import HIS_EVALUATORS
 
-        size = (self.image_size, self.image_size) if self.image_size else None
-        return replace(HIS_EVALUATORS, size=size, most_pixels=self.most_pixels)
+        size = (self.options.image_size, self.options.image_size) if self.options.image_size else None
+        return replace(HIS_EVALUATORS, size=size, most_pixels=self.options.most_pixels)
 
     def instrument(self, feature: str) -> Any:
         """The reader or comparer of a feature; raises an InputError that says what is missing."""
@@ -118,15 +94,15 @@ class NetworkBuilder:
         from evenhand.instruments.architectures import build_network
 
         if name not in self.built:
-            self.built[name] = build_network(name, folder=self.weights, device=self.device)
+            self.built[name] = build_network(name, folder=self.options.weights, device=self.device)
         return self.built[name]
 
     def _build(self, feature: str) -> Any:
         from evenhand.instruments import comparers, readers
         from evenhand.instruments.people import Scaling
 
-        common: dict[str, Any] = {"folder": self.weights, "device": self.device, "cache": self.cache}
-        if feature in self.onnx:
+        common: dict[str, Any] = {"folder": self.options.weights, "device": self.device, "cache": self.cache}
+        if feature in self.options.onnx:
             return self._onnx_reader(feature)
         match feature:
             case "inception" | "logits":
@@ -140,25 +116,26 @@ class NetworkBuilder:
             case "clip" | "clip-l" | "dino":
                 return readers.vision_reader(feature, **common)
             case "pose":
-                return readers.pose_reader(image_size=self.image_size, folder=self.weights, cache=self.cache)
+                return readers.pose_reader(
+                    image_size=self.options.image_size, folder=self.options.weights, cache=self.cache
+                )
             case "i3d":
                 return readers.clip_reader(**common)
             case "osnet" | "pcb":
+                strict = self.options.rules is Rules.STRICT
                 if "detector" not in self.built:
-                    scaling = Scaling.NONE if self.rules is Rules.STRICT else Scaling.AS_PUBLISHED
+                    scaling = Scaling.NONE if strict else Scaling.AS_PUBLISHED
                     self.built["detector"] = readers.person_detector(image_size=self.squared, scaling=scaling, **common)
-                strict = self.rules is Rules.STRICT
-                detector = self.built["detector"]
                 return readers.person_reader(
                     feature,
-                    detector=detector,
+                    detector=self.built["detector"],
                     strict=strict,
-                    whole_if_empty=self.empty_crop == "whole",
+                    whole_if_empty=self.options.empty_crop == "whole",
                     image_size=self.squared,
                     **common,
                 )
             case "face":
-                return readers.face_reader(image_size=self.image_size, **common)
+                return readers.face_reader(image_size=self.options.image_size, **common)
             case "sface" | "dlib" | "arcface" | "magface" | "curricularface":
                 return self._substitute_face(feature)
             case "lps" | "lpips-vgg":
@@ -176,12 +153,12 @@ class NetworkBuilder:
         A picture without a face has no embedding.
         """
         from evenhand.instruments import detectors, embedders
-        from evenhand.instruments.readers import FlaggedReader, PictureReader
+        from evenhand.instruments.readers import FlaggedReader
         from evenhand.instruments.readings import Instrument
 
         finder = {"sface": "yunet", "dlib": "dlib"}.get(name, "mtcnn")
-        detector = detectors.face_detector(finder, folder=self.weights)
-        embedder = embedders.face_embedder(name, folder=self.weights, device=self.device)
+        detector = detectors.face_detector(finder, folder=self.options.weights)
+        embedder = embedders.face_embedder(name, folder=self.options.weights, device=self.device)
         loading = self.loading
 
         def look(found: Any) -> list[float]:
@@ -193,24 +170,19 @@ class NetworkBuilder:
 
         fingerprint = f"{detector.fingerprint}|{embedder.fingerprint}|{loading.fingerprint}"
         instrument = Instrument(fingerprint, loading, embedder.dimensions + 1, alone=look, workers=1)
-        return FlaggedReader(PictureReader(instrument, self.cache))
+        return FlaggedReader(instrument, self.cache)
 
     def _onnx_reader(self, feature: str) -> Any:
         """The reader of an ONNX file; what it expects is in a TOML file beside it."""
         from evenhand.instruments.onnx import Preparation, onnx_reader
 
-        path = self.onnx[feature]
+        path = self.options.onnx[feature]
         about = read(path.with_suffix(".toml"), DataError)
         try:
-            content = parse_toml(about.text(), about.path)
-            preparation = Preparation(
-                tuple(content["size"]),
-                blue_first=bool(content.get("blue_first", False)),
-                channels_last=bool(content.get("channels_last", False)),
-                shift=tuple(content.get("shift", (0.0, 0.0, 0.0))),
-                scale=tuple(content.get("scale", (1 / 255, 1 / 255, 1 / 255))),
-            )
-        except (KeyError, TypeError, ValueError) as error:
+            content: dict[str, Any] = dict(parse_toml(about.text(), about.path))
+            content |= {name: bool(content[name]) for name in ("blue_first", "channels_last") if name in content}
+            preparation = msgspec.convert(content, Preparation)
+        except msgspec.ValidationError as error:
             raise DataError(
                 f"{about.path}: can't be used ({error}). It says what {path.name} expects: size = [height, width], and "
                 "where they differ from 0…1 RGB, channels first: shift, scale, blue_first, channels_last."
@@ -239,31 +211,38 @@ class FrameInstruments:
             self.warn(f"{name} is not available: {reason}")
         return not reason
 
-    def see(self, feature: str, paths: Sequence[Path], side: FrameSource) -> FrameFeatures:
-        """The features of frames of one side."""
+    def see(self, feature: str, paths: Sequence[Path | None], side: FrameSource) -> FrameFeatures:
+        """The features of frames of one side; NaN for those that are not there."""
         if feature in side.features:
             return _from_table(feature, paths, side.features)
         return self._by_network(feature, paths)
 
-    def compare(self, name: str, made: Sequence[Path], real: Sequence[Path]) -> PairValues:
-        """One number per pair of frames."""
+    def compare(self, name: str, pairs: Sequence[tuple[Path | None, Path | None]]) -> PairValues:
+        """One number per pair of frames (synthesised, real); NaN where one is not there."""
+        whole = {n: pair for n, pair in enumerate(pairs) if None not in pair}
+        there = list(whole)
+        made, real = ([path for pair in whole.values() if (path := pair[side]) is not None] for side in (0, 1))
+        values, reasons = np.full(len(pairs), np.nan), [""] * len(pairs)
         if name in self.synthesised.features:
-            values = np.asarray(self.synthesised.features.rows(name, made), dtype=np.float64).reshape(len(made))
-            reasons = tuple("no value in the features file" if np.isnan(value) else "" for value in values)
-            return PairValues(values, reasons)
-        readings = self.networks.instrument(name).comparisons(list(made), list(real))
-        values = np.full(len(made), np.nan)
-        values[readings.positions] = readings.values[:, 0]
-        why = {problem.position: f"{problem.picture}: {problem.reason}" for problem in readings.problems}
-        return PairValues(values, tuple(why.get(number, "") for number in range(len(made))))
+            values[there] = np.asarray(self.synthesised.features.rows(name, made), dtype=np.float64).reshape(len(made))
+            for number in there:
+                reasons[number] = "no value in the features file" if np.isnan(values[number]) else ""
+            return PairValues(values, tuple(reasons))
+        readings = self.networks.instrument(name).comparisons(made, real)
+        values[np.array(there, np.intp)[readings.positions]] = readings.values[:, 0]
+        for problem in readings.problems:
+            reasons[there[problem.position]] = f"{problem.picture}: {problem.reason}"
+        return PairValues(values, tuple(reasons))
 
     def clips(self, feature: str, runs: Sequence[Sequence[Path]]) -> Array:
         """(runs, numbers): the features of runs of frames, by network."""
         return np.asarray(self.networks.instrument(feature).read_clips(runs))
 
-    def _by_network(self, feature: str, paths: Sequence[Path]) -> FrameFeatures:
+    def _by_network(self, feature: str, paths: Sequence[Path | None]) -> FrameFeatures:
         instrument = self.networks.instrument(feature)
-        readings = self._readings(instrument, feature, tuple(paths))
+        there = np.array([number for number, path in enumerate(paths) if path is not None], np.intp)
+        readings = self._readings(instrument, feature, tuple(path for path in paths if path is not None))
+        positions = there[readings.positions]
         rows = readings.values
         flagged = hasattr(instrument, "found")  # its first number says whether a face or person was found
         width = rows.shape[1] - flagged
@@ -273,10 +252,10 @@ class FrameInstruments:
         if feature == "logits" and len(vectors):
             vectors = self._logits(instrument, vectors)
             values = np.full((len(paths), vectors.shape[1]), np.nan, dtype=np.float32)
-        values[readings.positions] = vectors
-        found[readings.positions] = rows[:, 0] > 0 if flagged else True
+        values[positions] = vectors
+        found[positions] = rows[:, 0] > 0 if flagged else True
         for problem in readings.problems:
-            reasons[problem.position] = f"{problem.picture}: {problem.reason}"
+            reasons[int(there[problem.position])] = f"{problem.picture}: {problem.reason}"
         return FrameFeatures(values, found, tuple(reasons))
 
     def _readings(self, instrument: Any, feature: str, paths: tuple[Path, ...]) -> Any:
@@ -332,8 +311,10 @@ class FrameInstruments:
         return ""
 
 
-def _from_table(feature: str, paths: Sequence[Path], table: FeatureTable) -> FrameFeatures:
+def _from_table(feature: str, paths: Sequence[Path | None], table: FeatureTable) -> FrameFeatures:
     values = table.rows(feature, paths)
+    if None in paths:
+        values = values.astype(np.float32)
     if values.ndim == 1:
         values = values[:, np.newaxis]
     there: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=1))
@@ -341,5 +322,7 @@ def _from_table(feature: str, paths: Sequence[Path], table: FeatureTable) -> Fra
     flag = FOUND.get(feature)
     if flag is not None and flag in table:
         found &= np.nan_to_num(table.rows(flag, paths)).astype(np.bool_)
-    reasons = tuple("" if known else "no features in the file" for known in there)
+    reasons = tuple(
+        "" if known or path is None else "no features in the file" for known, path in zip(there, paths, strict=True)
+    )
     return FrameFeatures(values, found, reasons)

@@ -13,113 +13,71 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenhand.core.metric import (
-    UNBOUNDED,
-    Column,
-    Direction,
-    Kind,
-    Linear,
-    Metric,
-    Numbers,
-    Ratio,
-    Resampling,
-    Scale,
-    ratio,
-    tally,
-)
+from evenhand.core.metric import Column, Direction, Kind, Linear, Metric, Numbers, Ratio, Resampling, ratio, tally
 from evenhand.core.records import Array, Records
-from evenhand.metrics.means import Mean
+from evenhand.metrics.means import Mean, Sums
 
 LEFT_OUT = "a frame that could not be measured is left out and counted"
 SIGNED_RANGE = 2.0
 """Pictures are mapped to −1…1, so their range is 2."""
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedSums(Linear):
-    """Weighted values and weights; infinite values by weight; rows that could not be measured."""
+@dataclass(frozen=True)
+class FrameMean(Mean):
+    """The mean of a column over frames: the corrected form of a mean of batch means."""
 
-    top: Array  # (cells,)
-    bottom: Array  # (cells,)
-    infinite: Array  # (cells,): weight of infinite values
-    absent: Array  # (cells,)
+    nothing: str = "no frame could be measured"
+    about: str = ""  # what the column holds, in words
+    policy: str = LEFT_OUT
+
+    @property
+    def definition(self) -> str:
+        return f"{self.about or self.column}: the mean over frames; {self.policy}"
+
+
+@dataclass(frozen=True, eq=False)
+class InfiniteSums(Sums):
+    """Sums of finite values, and how many values are infinite: no sum with 0 times infinity is taken."""
+
+    infinite: Array  # (cells,)
 
 
 @dataclass(frozen=True)
-class PublishedMean(Metric[WeightedSums]):
+class PublishedMean(FrameMean):
     """The mean over batches of batch means, as published: every frame weighs one over the frames of its batch.
 
     Rows of weight 0 are not asked about. One infinite value makes the mean infinite. A row without a value is left
     out and counted.
     """
 
-    name: str
-    column: str
     weight: str = "weight"
-    direction: Direction = Direction.HIGHER
-    policy: str = LEFT_OUT
-    nothing: str = "no frame could be measured"
-    about: str = ""  # what the column holds, in words
     per_frame: bool = False  # weights are 1 for the frames that count: the corrected convention
-    scale: Scale = UNBOUNDED
 
     @property
     def definition(self) -> str:
         how = "the mean over frames" if self.per_frame else "the mean over batches of batch means, as published"
         return f"{self.about or self.column}: {how}; {self.policy}"
 
-    @property
-    def outputs(self) -> Mapping[str, Direction]:
-        return {"mean": self.direction}
+    def values(self, rows: Records) -> Array:
+        values = super().values(rows)
+        return np.where((np.asarray(rows[self.weight]) > 0) & ~np.isinf(values), values, 0.0)
 
-    @property
-    def scales(self) -> Mapping[str, Scale]:
-        return {"mean": self.scale}
+    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> Sums:
+        finite = super().measure(rows, cells, size)
+        infinite = (np.asarray(rows[self.weight]) > 0) & np.isinf(super().values(rows))
+        return InfiniteSums(finite.top, finite.count, finite.absent, tally(infinite, cells, size))
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column, self.weight)
+    def result(self, part: Sums, whole: Sums) -> Mapping[str, Column]:
+        assert isinstance(part, InfiniteSums)
+        finite = ratio(part.top, part.count, self.nothing)
+        return {self.output: Numbers(np.where(part.infinite > 0, np.inf, finite.values), self.nothing)}
 
-    def measure(self, rows: Records, cells: Array | None = None, size: int = 1) -> WeightedSums:
-        values, weights = (np.asarray(rows[name], dtype=np.float64) for name in self.columns)
-        asked = weights > 0
-        absent = np.isnan(values) & asked
-        counts = asked & ~absent
-        endless = counts & np.isinf(values)
-        finite = np.where(counts & ~endless, values, 0.0)
-        return WeightedSums(
-            tally(finite * weights, cells, size),
-            tally(np.where(counts, weights, 0.0), cells, size),
-            tally(np.where(endless, weights, 0.0), cells, size),
-            tally(absent, cells, size),
-        )
-
-    def result(self, part: WeightedSums, whole: WeightedSums) -> Mapping[str, Column]:
-        found = ratio(part.top, part.bottom, self.nothing)
-        return {"mean": Numbers(np.where(part.infinite > 0, np.inf, found.values), self.nothing)}
-
-    def ratios(self, state: WeightedSums) -> Mapping[str, Ratio]:
-        if (np.asarray(state.infinite) > 0).any():
-            return {}
-        return {"mean": Ratio(state.top.astype(np.float64), state.bottom.astype(np.float64), Kind.MEAN)}
-
-    def missing(self, state: WeightedSums) -> Array:
-        return np.asarray(state.absent)
+    def ratios(self, state: Sums) -> Mapping[str, Ratio]:
+        assert isinstance(state, InfiniteSums)
+        return {} if (state.infinite > 0).any() else super().ratios(state)
 
     def row_scores(self, rows: Records) -> Array:
-        return np.where(np.asarray(rows[self.weight]) > 0, np.asarray(rows[self.column], dtype=np.float64), np.nan)
-
-
-@dataclass(frozen=True)
-class FrameMean(Mean):
-    """The mean of a column over frames: the corrected form of a mean of batch means."""
-
-    about: str = ""
-    policy: str = LEFT_OUT
-
-    @property
-    def definition(self) -> str:
-        return f"{self.about or self.column}: the mean over frames; {self.policy}"
+        return np.where(np.asarray(rows[self.weight]) > 0, super().values(rows), np.nan)
 
 
 @dataclass(frozen=True)

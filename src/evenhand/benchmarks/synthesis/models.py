@@ -57,9 +57,22 @@ class SynthesisModel(ABC):
     def terminate(self) -> None:
         """Release what `build_model` claimed; always called, also after an error."""
 
-    @abstractmethod
     def answer(self, item: Item, before: Before) -> SynthesisAnswer:
         """The pictures for one item. Subclasses of the three kinds need not care."""
+        appearance = item.appearance.as_dictionary() if item.appearance is not None else {}
+        prepared = self._call_personalization(item.source.as_dictionary(), appearance)
+        own = self._call_synthesis(prepared, appearance, item.own.as_dictionary(), before)
+        if item.cross is None:
+            return SynthesisAnswer(own)
+        before = before._replace(own=before.own + len(item.own.images))
+        return SynthesisAnswer(own, self._call_synthesis(prepared, appearance, item.cross.as_dictionary(), before))
+
+    def answer_sample(self, sample: Sample) -> tuple[str, ...]:
+        """The pictures of one sample of a task."""
+        given = sample.given
+        appearance, number = dict(given.get("appearance", {})), int(given["frames_before"])
+        prepared = self._call_personalization(dict(given["source"]), appearance)
+        return self._call_synthesis(prepared, appearance, dict(given["reference"]), Before(number, number))
 
     def predict(self, samples: Iterable[Sample]) -> Iterator[tuple[str, tuple[str, ...] | Unanswered]]:
         """The pictures of every sample, by its id, made in a process of the model's own.
@@ -70,20 +83,24 @@ class SynthesisModel(ABC):
 
         return answer_samples(self, samples)
 
-    @abstractmethod
-    def answer_sample(self, sample: Sample) -> tuple[str, ...]:
-        """The pictures of one sample of a task."""
+    def _output_subfolder(self, name: str) -> str:
+        path = Path(self.output_dir) / name
+        make_folder(path)
+        return str(path)
+
+    def _call_personalization(self, source: Infos, appearance: Infos) -> Infos:
+        """What the model made of a source; not needed by a class with an `answer` and `answer_sample` of its own."""
+        raise NotImplementedError(f"{self.name} is none of the three kinds: define answer and answer_sample.")
+
+    def _call_synthesis(self, prepared: Infos, appearance: Infos, reference: Infos, before: Before) -> tuple[str, ...]:
+        """The paths that the model returned for the reference frames; not needed by such a class either."""
+        raise NotImplementedError(f"{self.name} is none of the three kinds: define answer and answer_sample.")
 
 
-class MotionImitationModel(SynthesisModel):
-    """A person performing the motion of a video, their own or another's."""
+class _ImitatingModel(SynthesisModel):
+    """What shows one source in the frames of a reference."""
 
-    def __init__(self, output_dir: str | Path) -> None:
-        super().__init__(output_dir)
-        self.si_out_dir = _subfolder(output_dir, "self_imitation")
-        self.ci_out_dir = _subfolder(output_dir, "cross_imitation")
-        self.num_preds_si = 0
-        self.num_preds_ci = 0
+    num_preds_si = 0
 
     def personalization(self, src_infos: Infos) -> Infos:
         """Prepare for one source (tune, encode); what it returns is given to `imitate`."""
@@ -93,28 +110,36 @@ class MotionImitationModel(SynthesisModel):
     def imitate(self, src_infos: Infos, ref_infos: Infos) -> Sequence[str]:
         """Paths of one synthesised picture for every entry of `ref_infos["images"]`, in that order."""
 
-    def answer(self, item: Item, before: Before) -> SynthesisAnswer:
-        prepared = self.personalization(item.source.as_dictionary())
-        self.num_preds_si, self.num_preds_ci = before
-        own = _paths(self.imitate(prepared, item.own.as_dictionary()), "imitate")
-        if item.cross is None:
-            return SynthesisAnswer(own)
-        self.num_preds_si, self.num_preds_ci = before.own + len(item.own.images), before.cross
-        return SynthesisAnswer(own, _paths(self.imitate(prepared, item.cross.as_dictionary()), "imitate"))
+    def _call_personalization(self, source: Infos, appearance: Infos) -> Infos:
+        return self.personalization(source)
 
-    def answer_sample(self, sample: Sample) -> tuple[str, ...]:
-        prepared = self.personalization(dict(sample.given["source"]))
-        self.num_preds_si = self.num_preds_ci = int(sample.given["frames_before"])
-        return _paths(self.imitate(prepared, dict(sample.given["reference"])), "imitate")
+    def _call_synthesis(self, prepared: Infos, appearance: Infos, reference: Infos, before: Before) -> tuple[str, ...]:
+        self.num_preds_si = before.own
+        return _paths(self.imitate(prepared, reference), "imitate")
 
 
-class NovelViewModel(SynthesisModel):
+class MotionImitationModel(_ImitatingModel):
+    """A person performing the motion of a video, their own or another's."""
+
+    def __init__(self, output_dir: str | Path) -> None:
+        super().__init__(output_dir)
+        self.si_out_dir, self.ci_out_dir = (
+            self._output_subfolder("self_imitation"),
+            self._output_subfolder("cross_imitation"),
+        )
+        self.num_preds_si = self.num_preds_ci = 0
+
+    def _call_synthesis(self, prepared: Infos, appearance: Infos, reference: Infos, before: Before) -> tuple[str, ...]:
+        self.num_preds_ci = before.cross
+        return super()._call_synthesis(prepared, appearance, reference, before)
+
+
+class NovelViewModel(_ImitatingModel):
     """A person seen from other sides."""
 
     def __init__(self, output_dir: str | Path) -> None:
         super().__init__(output_dir)
         self.si_out_dir = self.output_dir
-        self.num_preds_si = 0
 
     @property
     def num_preds(self) -> int:
@@ -125,31 +150,13 @@ class NovelViewModel(SynthesisModel):
     def num_preds(self, count: int) -> None:
         self.num_preds_si = count
 
-    def personalization(self, src_infos: Infos) -> Infos:
-        """Prepare for one source; what it returns is given to `imitate`."""
-        return src_infos
-
-    @abstractmethod
-    def imitate(self, src_infos: Infos, ref_infos: Infos) -> Sequence[str]:
-        """Paths of one synthesised picture for every entry of `ref_infos["images"]`, in that order."""
-
-    def answer(self, item: Item, before: Before) -> SynthesisAnswer:
-        prepared = self.personalization(item.source.as_dictionary())
-        self.num_preds_si = before.own
-        return SynthesisAnswer(_paths(self.imitate(prepared, item.own.as_dictionary()), "imitate"))
-
-    def answer_sample(self, sample: Sample) -> tuple[str, ...]:
-        prepared = self.personalization(dict(sample.given["source"]))
-        self.num_preds_si = int(sample.given["frames_before"])
-        return _paths(self.imitate(prepared, dict(sample.given["reference"])), "imitate")
-
 
 class AppearanceTransferModel(SynthesisModel):
     """A person wearing the appearance of another video, in the motion of a third."""
 
     def __init__(self, output_dir: str | Path) -> None:
         super().__init__(output_dir)
-        self.si_out_dir = _subfolder(output_dir, "self_imitation")
+        self.si_out_dir = self._output_subfolder("self_imitation")
         self.num_preds_si = 0
 
     def personalization(self, src_infos: Infos, app_infos: Infos) -> Infos:
@@ -160,24 +167,12 @@ class AppearanceTransferModel(SynthesisModel):
     def swap(self, src_infos: Infos, app_infos: Infos, motion_infos: Infos) -> Sequence[str]:
         """Paths of one synthesised picture for every entry of `motion_infos["images"]`, in that order."""
 
-    def answer(self, item: Item, before: Before) -> SynthesisAnswer:
-        assert item.appearance is not None  # items of an appearance transfer have one
-        source, appearance = item.source.as_dictionary(), item.appearance.as_dictionary()
-        prepared = self.personalization(source, appearance)
+    def _call_personalization(self, source: Infos, appearance: Infos) -> Infos:
+        return self.personalization(source, appearance)
+
+    def _call_synthesis(self, prepared: Infos, appearance: Infos, reference: Infos, before: Before) -> tuple[str, ...]:
         self.num_preds_si = before.own
-        return SynthesisAnswer(_paths(self.swap(prepared, appearance, item.own.as_dictionary()), "swap"))
-
-    def answer_sample(self, sample: Sample) -> tuple[str, ...]:
-        appearance = dict(sample.given["appearance"])
-        prepared = self.personalization(dict(sample.given["source"]), appearance)
-        self.num_preds_si = int(sample.given["frames_before"])
-        return _paths(self.swap(prepared, appearance, dict(sample.given["reference"])), "swap")
-
-
-def _subfolder(folder: str | Path, name: str) -> str:
-    path = Path(folder) / name
-    make_folder(path)
-    return str(path)
+        return _paths(self.swap(prepared, appearance, reference), "swap")
 
 
 def _paths(returned: Any, method: str) -> tuple[str, ...]:

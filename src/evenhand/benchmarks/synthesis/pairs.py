@@ -35,15 +35,31 @@ class PairLists(NamedTuple):
 
 
 def pair_up(
-    item: str, unit: str, predictions: Sequence[str | Path | None] | None, references: Sequence[Path], reason: str = ""
+    item: str,
+    unit: str,
+    predictions: Sequence[str | Path | None] | None,
+    references: Sequence[Path],
+    asked: int,  # frames that the model was asked for; what they are measured against may be cut shorter
+    *,
+    rules: Rules,
+    warn: Callable[[str], None],
+    reason: str = "",
 ) -> list[FramePair]:
     """Pairs by position, up to the end of the shorter list; without predictions, the references with the reason.
 
-    >>> pair_up("001", "001", ["a.jpg"], [Path("0.png"), Path("1.png")])[0].id
+    >>> pair_up("001", "001", ["a.jpg"], [Path("0.png")], 1, rules=Rules.STRICT, warn=print)[0].id
     '001:0000'
     """
-    pairs = []
     made = [None] * len(references) if predictions is None else predictions
+    shorter = min(len(made), len(references))
+    if predictions is not None and len(made) != asked:
+        note_unequal(f"{item}: {len(made)} pictures for {asked} frames", shorter, rules, warn)
+    elif len(made) != len(references):  # a flag window, cut at the end of its video
+        warn(
+            f"{item}: {len(made)} pictures are measured against {len(references)} real frames; the first {shorter} of "
+            "both count."
+        )
+    pairs = []
     for position, (picture, real) in enumerate(zip(made, references, strict=False)):
         why = "" if picture is not None else reason or "this picture is missing."
         path = None if picture is None else Path(picture)
@@ -51,11 +67,11 @@ def pair_up(
     return pairs
 
 
-def note_unequal(counts: str, rules: Rules, warn: Callable[[str], None], compared: str) -> None:
+def note_unequal(counts: str, shorter: int, rules: Rules, warn: Callable[[str], None]) -> None:
     """Refuse lists of unequal length under `strict`; otherwise warn that they are cut."""
     if rules is Rules.STRICT:
         raise PredictionError(f"{counts}. Write one picture per reference frame, in their order.")
-    warn(f"{counts}; only the first {compared}.")
+    warn(f"{counts}; only the first {shorter} of both are compared.")
 
 
 def pair_lists(outcomes: Iterable[Outcome], *, rules: Rules, warn: Callable[[str], None]) -> PairLists:
@@ -67,21 +83,21 @@ def pair_lists(outcomes: Iterable[Outcome], *, rules: Rules, warn: Callable[[str
     cross: list[FramePair] = []
     unfinished: list[tuple[str, Unfinished]] = []
     for item, answer, _ in outcomes:
-        references = item.flag if item.cross is not None else ()
+        reason = ""
+        made: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
         if isinstance(answer, Unfinished):
             unfinished.append((item.name, answer))
-            own += pair_up(item.name, item.video, None, item.own.images, answer.cause)
-            cross += pair_up(item.name, item.video, None, references, answer.cause)
-            continue
-        sides = ((own, answer.own, item.own.images), (cross, answer.cross if item.cross else (), references))
-        for pairs, made, real in sides:
-            if len(made) != len(real):
-                counts = f"{item.name}: {len(made)} synthesised frames for {len(real)} reference frames"
-                note_unequal(counts, rules, warn, f"{min(len(made), len(real))} of both are compared")
-            pairs += pair_up(item.name, item.video, made, real)
-        # The model was asked for the cross frames; what they are measured against may be cut shorter.
-        if item.cross is not None and len(answer.cross) != len(item.cross.images) and rules is Rules.STRICT:
-            raise PredictionError(
-                f"{item.name}: {len(answer.cross)} pictures for {len(item.cross.images)} cross-imitation frames."
-            )
+            reason = answer.cause
+        else:
+            made = answer
+        sides = ((own, made[0], item.own, item.own.images), (cross, made[1], item.cross, item.flag))
+        for pairs, predictions, asked, real in sides:
+            if asked is not None:
+                count = len(asked.images)
+                if rules is Rules.STRICT and predictions is not None and count != len(real):
+                    raise PredictionError(
+                        f"{item.name}: {count} frames were asked for, but there are {len(real)} real frames to measure "
+                        "them against. Make the cross_imitation and the flag window equally long, within their videos."
+                    )
+                pairs += pair_up(item.name, item.video, predictions, real, count, rules=rules, warn=warn, reason=reason)
     return PairLists(tuple(own), tuple(cross), tuple(unfinished))

@@ -19,13 +19,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from evenhand.benchmarks.synthesis.items import Item, ReferenceFrames, SourceFrames
-from evenhand.benchmarks.synthesis.parameters import BodyParameters, read_parameters
+from evenhand.benchmarks.synthesis.items import BodyParameters, Item, ReferenceFrames, SourceFrames, read_parameters
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolEntry, ProtocolQuestion, read_protocol
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
 from evenhand.core.records import Array
+
+Frames = TypeVar("Frames", SourceFrames, ReferenceFrames)
 
 
 class Rules(StrEnum):
@@ -74,9 +75,6 @@ class Listing(NamedTuple):
     folder: Path
     names: tuple[str, ...]
 
-    def path(self, position: int) -> Path:
-        return self.folder / self.names[position]
-
 
 class _Chosen(NamedTuple):
     """What an item is made from: its name, its video, the other video of a pair, and the one source to use."""
@@ -87,7 +85,7 @@ class _Chosen(NamedTuple):
     only_source: str = ""
 
 
-class Protocol(Sequence[Item]):
+class Protocol:
     """The items of a protocol file, each read from its folders when it is asked for."""
 
     def __init__(
@@ -115,28 +113,18 @@ class Protocol(Sequence[Item]):
     def __len__(self) -> int:
         return len(self._chosen)
 
-    @overload
-    def __getitem__(self, position: int) -> Item: ...
-    @overload
-    def __getitem__(self, position: slice) -> tuple[Item, ...]: ...
-    def __getitem__(self, position: int | slice) -> Item | tuple[Item, ...]:
-        if isinstance(position, slice):
-            return tuple(self._item(chosen) for chosen in self._chosen[position])
+    def __getitem__(self, position: int) -> Item:
         return self._item(self._chosen[position])
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The name of every item, in order."""
-        return tuple(chosen.name for chosen in self._chosen)
-
-    @property
-    def videos(self) -> tuple[str, ...]:
-        """The videos of the file, in order."""
-        return tuple(self.entries)
+    def __iter__(self) -> Iterator[Item]:
+        return map(self._item, self._chosen)
 
     @property
     def published_total(self) -> int:
-        """What the published package calls its total of frames: three for every video, whatever is in them."""
+        """What the published package calls its total of frames: three for every video, whatever is in them.
+
+        Nothing here is computed from it; it is for scripts that compare with the published package.
+        """
         return 3 * len(self.entries)
 
     def warnings(self) -> Iterator[str]:
@@ -186,19 +174,16 @@ class Protocol(Sequence[Item]):
             appearance = self._source(chosen.other, self._source_names(chosen.other, other))
             mover, window = (chosen.other, other.flag) if self._motion == "appearance" else (chosen.video, entry.flag)
             motion = self._reference(mover, window, self_imitation=True, what="flag")
-            return Item(chosen.name, chosen.video, source, motion, None, (), appearance, entry.attributes)
+            return Item(chosen.name, chosen.video, source, motion, appearance=appearance)
         own, cross = entry.self_imitation, entry.cross_imitation
         assert own is not None and cross is not None  # checked when the file was read  # noqa: PT018
-        flag = self._cut(self.listing(chosen.video), entry.flag, f"{chosen.video}: the flag")
         return Item(
             chosen.name,
             chosen.video,
             source,
             self._reference(chosen.video, own.range, self_imitation=True, what="self_imitation"),
             self._reference(cross.target, cross.range, self_imitation=False, what="cross_imitation"),
-            tuple(self.listing(chosen.video).folder / name for name in flag),
-            None,
-            entry.attributes,
+            self._cut(self.listing(chosen.video), entry.flag, f"{chosen.video}: the flag"),
         )
 
     def _source_key(self) -> str:
@@ -229,70 +214,48 @@ class Protocol(Sequence[Item]):
                         f"{video}: the source {name} is looked up as entry {position}, but {listing.folder} has "
                         f"{len(listing.names)}. Complete the folder, or use the strict rules, which look up by name."
                     )
-        known = self._known(video)
-        return SourceFrames(
-            video,
-            self._formatted(video),
-            tuple(listing.path(position) for position in positions),
-            _rows(known.smpls, positions, video),
-            _rows(known.keypoints, positions, video),
-            folder=listing.folder,
-            asked=self.sources,
-        )
+        images = [listing.folder / listing.names[position] for position in positions]
+        return self._frames(SourceFrames, video, images, positions, folder=listing.folder, asked=self.sources)
 
     def _reference(self, video: str, window: tuple[int, int], *, self_imitation: bool, what: str) -> ReferenceFrames:
-        listing, known = self.listing(video), self._known(video)
-        names = self._cut(listing, window, f"{video}: the {what}")
+        images = self._cut(self.listing(video), window, f"{video}: the {what}")
         span = slice(window[0], window[1] + 1)
-        return ReferenceFrames(
-            video,
-            self._formatted(video),
-            tuple(listing.folder / name for name in names),
-            None if known.smpls is None else known.smpls[span],
-            None if known.keypoints is None else known.keypoints[span],
-            self_imitation=self_imitation,
-        )
+        return self._frames(ReferenceFrames, video, images, span, self_imitation=self_imitation)
 
     def _novel_view(self, chosen: _Chosen, entry: ProtocolEntry) -> Item:
-        listing, known = self.listing(chosen.video), self._known(chosen.video)
-        images = tuple(listing.folder / name for name in entry.mask)
+        video, listing = chosen.video, self.listing(chosen.video)
+        images = [listing.folder / name for name in entry.mask]
         if self.rules is Rules.STRICT or not all(_has_index(name) for name in entry.mask):
-            positions = [_position_of(name, listing, chosen.video) for name in entry.mask]
+            positions = [_position_of(name, listing, video) for name in entry.mask]
         else:
-            positions = [_index_of(name, chosen.video, self.path) for name in entry.mask]
+            positions = [_index_of(name, video, self.path) for name in entry.mask]
         for name in entry.mask:
             if name not in listing.names:
                 raise DataError(f"{listing.folder / name} does not exist, but {self.path} lists it as a view.")
-        own = ReferenceFrames(
-            chosen.video,
-            self._formatted(chosen.video),
-            images,
-            _rows(known.smpls, positions, chosen.video),
-            _rows(known.keypoints, positions, chosen.video),
-            with_views=True,
-            self_imitation=True,
-            masks=tuple(listing.folder.parent / "pred_masks" / f"mask_{name}" for name in entry.mask),
-        )
-        source = SourceFrames(
-            chosen.video,
-            own.formatted_name,
-            images[:1],
-            None if own.smpls is None else own.smpls[:1],
-            None if own.keypoints is None else own.keypoints[:1],
-            with_views=True,
-            folder=listing.folder,
-            asked=1,
-        )
-        return Item(chosen.name, chosen.video, source, own, attributes=entry.attributes)
+        masks = tuple(listing.folder.parent / "pred_masks" / f"mask_{name}" for name in entry.mask)
+        views: dict[str, Any] = {"with_views": True}
+        own = self._frames(ReferenceFrames, video, images, positions, self_imitation=True, masks=masks, **views)
+        source = self._frames(SourceFrames, video, images[:1], positions[:1], folder=listing.folder, asked=1, **views)
+        return Item(chosen.name, video, source, own)
 
-    def _cut(self, listing: Listing, window: tuple[int, int], what: str) -> tuple[str, ...]:
+    def _frames(
+        self, kind: type[Frames], video: str, images: Sequence[Path], rows: Sequence[int] | slice, **more: Any
+    ) -> Frames:
+        """Frames of a video with the rows of its parameters that belong to them."""
+        name = video.replace("/", "_") if self.flavour.underscores else video
+        known = self._known(video)
+        return kind(
+            video, name, tuple(images), _rows(known.smpls, rows, video), _rows(known.keypoints, rows, video), **more
+        )
+
+    def _cut(self, listing: Listing, window: tuple[int, int], what: str) -> tuple[Path, ...]:
         first, last = window
         if self.rules is Rules.STRICT and last >= len(listing.names):
             raise DataError(
                 f"{what} window {first}–{last} reaches past the end of {listing.folder}, which has "
                 f"{len(listing.names)} entries. Complete the folder or correct the protocol."
             )
-        return listing.names[first : last + 1]
+        return tuple(listing.folder / name for name in listing.names[first : last + 1])
 
     def _windows(self, video: str, entry: ProtocolEntry, count: int) -> Iterator[tuple[str, tuple[int, int], int]]:
         if self.question is ProtocolQuestion.NOVEL_VIEW:
@@ -311,9 +274,6 @@ class Protocol(Sequence[Item]):
             folder = self.root / self.flavour.parameters.format(video=video)
             self._parameters = video, read_parameters(folder, shape_once=self.flavour.shape_once)
         return self._parameters[1]
-
-    def _formatted(self, video: str) -> str:
-        return video.replace("/", "_") if self.flavour.underscores else video
 
 
 def _choose(
@@ -382,9 +342,9 @@ def _swept(names: Sequence[str], listing: Listing) -> list[int]:
     return positions
 
 
-def _rows(array: Array | None, positions: Sequence[int], video: str) -> Array | None:
-    if array is None:
-        return None
+def _rows(array: Array | None, positions: Sequence[int] | slice, video: str) -> Array | None:
+    if array is None or isinstance(positions, slice):
+        return None if array is None else array[positions]
     if positions and max(positions) >= len(array):
         raise DataError(
             f"{video}: body parameters of {len(array)} frames, but frame {max(positions)} is a source. "

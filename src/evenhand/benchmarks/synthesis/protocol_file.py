@@ -69,7 +69,11 @@ def read_protocol(path: Path, question: ProtocolQuestion) -> ProtocolFile:
     source = read(path, DataError)
     appearance = question is ProtocolQuestion.APPEARANCE
     try:
-        entries, pairs = _decoded(source.data, appearance=appearance)
+        if appearance:
+            transfer = msgspec.json.decode(source.data, type=_AppearanceFile)
+            entries, pairs = transfer.video_infos, transfer.vid_name_pairs
+        else:
+            entries, pairs = msgspec.json.decode(source.data, type=_MotionFile).val, []
     except msgspec.DecodeError as error:
         expected = (
             '{"video_infos": {VIDEO: {"s_n", "flag"}}, "vid_name_pairs": [[VIDEO, VIDEO]]}'
@@ -86,13 +90,6 @@ def read_protocol(path: Path, question: ProtocolQuestion) -> ProtocolFile:
             if video not in entries:
                 raise DataError(f"{path}: the pair {pair[0]} – {pair[1]} names {video!r}, which is not in video_infos.")
     return ProtocolFile(entries, pairs, source.fact)
-
-
-def _decoded(data: bytes, *, appearance: bool) -> tuple[dict[str, ProtocolEntry], list[tuple[str, str]]]:
-    if appearance:
-        transfer = msgspec.json.decode(data, type=_AppearanceFile)
-        return transfer.video_infos, transfer.vid_name_pairs
-    return msgspec.json.decode(data, type=_MotionFile).val, []
 
 
 def _check_entry(path: Path, video: str, entry: ProtocolEntry, question: ProtocolQuestion) -> None:

@@ -15,39 +15,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.synthesis.catalogue import SPLITS, column_of, entry_of, features_of
-from evenhand.benchmarks.synthesis.measuring import FrameFeatures, FrameInstruments, PairValues
-from evenhand.benchmarks.synthesis.numbers import (
-    batch_weights,
-    cosine_rows,
-    paired_face_shares,
-    pose_errors,
-    sspe_rows,
-)
+from evenhand.benchmarks.synthesis.catalogue import CATALOGUE, SPLITS, column_of, entry_of, features_of
+from evenhand.benchmarks.synthesis.measuring import FrameFeatures, FrameInstruments
+from evenhand.benchmarks.synthesis.numbers import batch_weights, cosine_rows, face_weights, pose_errors, sspe_rows
+from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.pixel_rows import PixelPart, is_of_pixels, measure_pixels
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.engine import Engine, Serial, finished
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array, Attribute, Records, blocks
-from evenhand.files.inputs import MOST_PIXELS
 from evenhand.metrics.distances.frames import PARTNER
 
 PART = 256  # pairs that are measured together
 CLIP = 16  # frames that FVD looks at together
 WORST: Mapping[str, float] = {
-    "ssim": -1.0,
-    "psnr": 0.0,
-    "ms_ssim": 0.0,
-    "l1": 1.0,
-    "mse": 1.0,
-    "fd_ssim": -1.0,
-    "flicker": 2.0,
-    "lps": 1.0,
-    "lpips_vgg": 1.0,
-    "dists": 1.0,
-    "mkr": 1.0,
     "squared_error": 4.0,
+    **{column_of(entry.name): entry.worst for entry in CATALOGUE.values() if entry.worst is not None},
 }
 """What a missing or unreadable frame counts as under `on_missing=worst`; cosines count as −1.
 
@@ -65,47 +49,49 @@ class Asked:
     """What is measured, and how."""
 
     names: tuple[str, ...]
-    rules: Rules = Rules.COMPAT
-    image_size: int = 512  # 0: every picture at its own size
-    batch: int = 16
-    on_missing: str = "error"
+    options: SynthesisOptions = field(default_factory=SynthesisOptions)
     engine: Engine = field(default_factory=Serial)
     attributes: Attributes = lambda pairs: {}
     progress: Callable[[int, int | None, str], None] = lambda done, total, what: None
     sets: bool = False  # rows of pairs hold the features of both frames
     by_content: bool = False  # splits of the inception score by what files hold, not by their order
     part: int = PART
-    most_pixels: int = MOST_PIXELS
 
 
 def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked: Asked) -> Iterator[Records]:
     """The rows of paired frames, part by part, in order."""
-    weights = batch_weights(len(pairs), asked.batch)
-    wanted = features_of(asked.names, asked.rules)
-    features, comparisons = available_networks(instruments, asked.names, asked.rules)
+    weights = batch_weights(len(pairs), asked.options.batch)
+    wanted = features_of(asked.names, asked.options.rules)
+    features, comparisons = available_networks(instruments, asked.names, asked.options.rules)
     face_published = "face-CS" in asked.names and not asked.sets
     references: list[FrameFeatures] = []
     if face_published and "face" in features:
         # Batches are weighed by the faces of their references, so these are looked for before the first row is written.
-        references = [_see(instruments, "face", pairs[span], synthesised=False) for span in blocks(len(pairs), PART)]
-    faces = np.concatenate([seen.found for seen in references]) if references else None
-    shares = paired_face_shares(np.zeros(len(pairs)), faces, asked.batch) if faces is not None else None
+        spans = blocks(len(pairs), asked.part)
+        references = [
+            instruments.see("face", [pair.reference for pair in pairs[span]], instruments.real) for span in spans
+        ]
+    of_faces = (
+        face_weights(np.concatenate([r.found for r in references]), asked.options.batch) if references else weights
+    )
     clips = _clip_starts(pairs) if "i3d" in features else np.zeros(len(pairs), dtype=np.bool_)
     for span, pixels in zip(blocks(len(pairs), asked.part), _pixel_parts(pairs, asked), strict=True):
         part = pairs[span]
         reasons = [pair.reason or reason for pair, reason in zip(part, pixels["reason"].tolist(), strict=True)]
         columns: dict[str, Array] = {name: pixels[name] for name in pixels.columns if name != "reason"}
         for name in comparisons:
-            compared = _compare(instruments, name, part)
+            compared = instruments.compare(name, [(pair.prediction, pair.reference) for pair in part])
             columns[column_of(name)] = compared.values
             _note(reasons, compared.reasons)
         for feature in features:
             if feature == "i3d":
                 _add_clips(columns, instruments, pairs, span, clips)
                 continue
-            made = _see(instruments, feature, part, synthesised=True)
-            known = references[span.start // PART] if feature == "face" and references else None
-            real = known if known is not None else _see(instruments, feature, part, synthesised=False)
+            made = instruments.see(feature, [pair.prediction for pair in part], instruments.synthesised)
+            if feature == "face" and references:
+                real = references[span.start // asked.part]
+            else:
+                real = instruments.see(feature, [pair.reference for pair in part], instruments.real)
             _note(reasons, [first or second for first, second in zip(made.reasons, real.reasons, strict=True)])
             columns |= _pair_values(feature, made, real)
             if feature in ("osnet", "pcb"):
@@ -117,7 +103,7 @@ def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked
         _fill_unavailable(columns, len(part), wanted, asked)
         columns["weight"] = weights[span]
         if "face" in wanted:
-            _settle_faces(columns, shares.weights[span] if shares is not None else weights[span], "face" in features)
+            _settle_faces(columns, of_faces[span], "face" in features)
         if "logits" in columns:
             columns["split"] = _splits(part)
         _settle(columns, part, reasons, asked)
@@ -217,15 +203,14 @@ def _add_clips(
 
 def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: Asked) -> Iterator[Records]:
     """The rows of two sets, part by part: a row per frame on either side. A pair may have one side only."""
-    wanted = features_of(asked.names, asked.rules)
+    wanted = features_of(asked.names, asked.options.rules)
     features = [name for name in wanted if looks.available(name)]
     made = [number for number, pair in enumerate(pairs) if pair.prediction is not None]
     weights, split = np.zeros(len(pairs)), np.zeros(len(pairs), dtype=np.int64)
-    weights[made] = batch_weights(len(made), asked.batch)
+    weights[made] = batch_weights(len(made), asked.options.batch)
     split[made] = np.arange(len(made)) * SPLITS // max(len(made), 1)
     if asked.by_content and "logits" in features:
         split = _splits(pairs)
-    has_cosines = any(column_of(name).startswith(("cosine_", "sspe")) for name in asked.names)
     for span in blocks(len(pairs), PART):
         part = pairs[span]
         seen = {feature: _both(looks, feature, part) for feature in features}
@@ -249,76 +234,57 @@ def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: As
             partnered = np.array([part[n].reference is not None for n in inside], dtype=np.bool_)
             columns["asked"] = (partnered & is_made).astype(np.float64)
             columns["weight"] = np.where(partnered, columns["weight"], 0.0)
-            _add_features(columns, reasons, wanted, seen, inside, is_made=is_made)
-            if has_cosines:
-                _add_cosines(columns, wanted, seen, inside, is_made=is_made)
-            if "face" in wanted:
-                _add_faces(columns, seen.get("face"), part, inside, is_made=is_made)
-            if asked.on_missing == "error":
+            both = np.array([part[n].prediction is not None for n in inside], dtype=np.bool_) & partnered
+            _add_side(columns, reasons, wanted, seen, inside, both)
+            if asked.options.on_missing == "error":
                 _refuse(reasons, [part[n].id for n in inside])
             columns["reason"] = np.array(reasons, dtype=np.str_)
             yield Records(columns, asked.attributes([part[n] for n in inside]))
         asked.progress(span.stop, len(pairs), "frames")
 
 
-def _add_features(
+def _add_side(
     columns: dict[str, Array],
     reasons: list[str],
     wanted: Sequence[str],
     seen: Mapping[str, tuple[FrameFeatures, FrameFeatures]],
     inside: Sequence[int],
-    *,
-    is_made: bool,
+    both: Array,
 ) -> None:
-    """The feature vectors of one side's frames; a feature that is not available has no values."""
+    """The feature vectors of one side's frames, and how alike a synthesised frame and the real one at its place are.
+
+    A feature that is not available has no values; real frames have no cosines. `both`: whether a frame has a partner.
+    """
+    is_made = bool(columns["synthesised"].all())
+    nothing = np.zeros(len(inside), dtype=np.bool_)
+    cosines: dict[str, Array] = {}
     for feature in wanted:
+        cosine = "sspe" if feature == "body" else f"cosine_{feature}"
+        cosines[cosine] = np.full(len(inside), np.nan)
         is_about_a_person = feature in ("osnet", "pcb")
         if feature not in seen:
             columns[feature] = np.full((len(inside), 1), np.nan, dtype=np.float32)
             if is_about_a_person and "person_found" not in columns:
-                _note_persons(columns, np.zeros(len(inside), dtype=np.bool_), looked_for=False)
+                _note_persons(columns, nothing, looked_for=False)
             continue
         own = seen[feature][0 if is_made else 1]
         columns[feature] = own.values[inside]
         if is_about_a_person:
             _note_persons(columns, own.found[inside], looked_for=True)
         _note(reasons, [own.reasons[number] for number in inside])
-
-
-def _add_cosines(
-    columns: dict[str, Array],
-    wanted: Sequence[str],
-    seen: Mapping[str, tuple[FrameFeatures, FrameFeatures]],
-    inside: Sequence[int],
-    *,
-    is_made: bool,
-) -> None:
-    """How alike a synthesised frame and the real one at its place are; real frames have no such number."""
-    for feature in wanted:
-        name = "sspe" if feature == "body" else f"cosine_{feature}"
-        columns[name] = np.full(len(inside), np.nan)
-        if feature in seen and is_made and feature not in ("inception", "logits"):
-            columns[name] = _row_values(feature, *seen[feature])[list(inside)]
-
-
-def _add_faces(
-    columns: dict[str, Array],
-    face: tuple[FrameFeatures, FrameFeatures] | None,
-    part: Sequence[FramePair],
-    inside: Sequence[int],
-    *,
-    is_made: bool,
-) -> None:
-    """Whether the reference of a pair shows a face; of a frame without a partner, whether it does itself."""
-    both = np.array([part[n].prediction is not None and part[n].reference is not None for n in inside], dtype=np.bool_)
-    found: Array = np.zeros(len(inside), dtype=np.bool_)
-    if face is not None:
-        own, partner = face[0 if is_made else 1].found[list(inside)], face[1].found[list(inside)]
-        found = np.where(both, partner, own)
-    columns["reference_has_face"] = found
-    columns["face_looked_for"] = np.full(len(inside), is_made and face is not None)
-    columns["face_asked"] = np.where(found, columns["asked"], 0.0)
-    columns["face_reason"] = _why(found, _NO_FACE if face is not None else _NOT_LOOKED_FOR)
+        if is_made and feature not in ("inception", "logits"):
+            cosines[cosine] = _row_values(feature, *seen[feature])[list(inside)]
+    columns |= cosines
+    if "face" in wanted:
+        # Whether the reference of a pair shows a face; of a frame without a partner, whether it does itself.
+        found: Array = nothing
+        if "face" in seen:
+            own, partner = seen["face"][0 if is_made else 1], seen["face"][1]
+            found = np.where(both, partner.found[list(inside)], own.found[list(inside)])
+        columns["reference_has_face"] = found
+        columns["face_looked_for"] = np.full(len(inside), is_made and "face" in seen)
+        columns["face_asked"] = np.where(found, columns["asked"], 0.0)
+        columns["face_reason"] = _why(found, _NO_FACE if "face" in seen else _NOT_LOOKED_FOR)
 
 
 def _note_persons(columns: dict[str, Array], found: Array, *, looked_for: bool) -> None:
@@ -333,9 +299,9 @@ def _pixel_parts(pairs: Sequence[FramePair], asked: Asked) -> Iterator[Records]:
         PixelPart(
             tuple(pairs[span]),
             names,
-            asked.image_size,
+            asked.options.image_size,
             pairs[span.start - 1] if span.start else None,
-            asked.most_pixels,
+            asked.options.most_pixels,
         )
         for span in blocks(len(pairs), asked.part)
     ]
@@ -352,23 +318,8 @@ def _path(pair: FramePair, *, made: bool) -> Path | None:
 
 def _both(looks: FrameInstruments, feature: str, part: Sequence[FramePair]) -> tuple[FrameFeatures, FrameFeatures]:
     """The features on both sides; frames that are not there hold NaN."""
-    return _see(looks, feature, part, synthesised=True), _see(looks, feature, part, synthesised=False)
-
-
-def _see(looks: FrameInstruments, feature: str, part: Sequence[FramePair], *, synthesised: bool) -> FrameFeatures:
-    """The features on one side; frames that are not there hold NaN."""
-    side = looks.synthesised if synthesised else looks.real
-    paths = [_path(pair, made=synthesised) for pair in part]
-    there = [number for number, path in enumerate(paths) if path is not None]
-    seen = looks.see(feature, [path for path in paths if path is not None], side)
-    if len(there) == len(paths):
-        return seen
-    values = np.full((len(paths), *seen.values.shape[1:]), np.nan, dtype=np.float32)
-    found, reasons = np.zeros(len(paths), dtype=np.bool_), [""] * len(paths)
-    values[there], found[there] = seen.values, seen.found
-    for number, reason in zip(there, seen.reasons, strict=True):
-        reasons[number] = reason
-    return FrameFeatures(values, found, tuple(reasons))
+    made, real = [pair.prediction for pair in part], [pair.reference for pair in part]
+    return looks.see(feature, made, looks.synthesised), looks.see(feature, real, looks.real)
 
 
 def _row_values(feature: str, made: FrameFeatures, real: FrameFeatures) -> Array:
@@ -384,32 +335,17 @@ def _row_values(feature: str, made: FrameFeatures, real: FrameFeatures) -> Array
 def _pair_values(feature: str, made: FrameFeatures, real: FrameFeatures) -> dict[str, Array]:
     """What a feature says of each pair, by column."""
     if feature == "pose":
-        errors = pose_errors(made.values, real.values)
-        return {"akd": errors.distance, "mkr": errors.missing}
+        return pose_errors(made.values, real.values)
     if feature == "logits":
         return {"logits": made.values}
     return {"sspe" if feature == "body" else f"cosine_{feature}": _row_values(feature, made, real)}
 
 
-def _compare(looks: FrameInstruments, name: str, part: Sequence[FramePair]) -> PairValues:
-    there = [n for n, pair in enumerate(part) if pair.prediction is not None and pair.reference is not None]
-    compared = looks.compare(
-        name,
-        [path for n in there if (path := part[n].prediction) is not None],
-        [path for n in there if (path := part[n].reference) is not None],
-    )
-    values, reasons = np.full(len(part), np.nan), [""] * len(part)
-    values[there] = compared.values
-    for number, reason in zip(there, compared.reasons, strict=True):
-        reasons[number] = reason
-    return PairValues(values, tuple(reasons))
-
-
 def _settle(columns: dict[str, Array], part: Sequence[FramePair], reasons: list[str], asked: Asked) -> None:
     """What becomes of frames that could not be measured."""
-    if asked.on_missing == "error":
+    if asked.options.on_missing == "error":
         _refuse(reasons, [pair.id for pair in part])
-    elif asked.on_missing == "worst":
+    elif asked.options.on_missing == "worst":
         # A reference that can't be read is not the model's fault: such a pair stays left out.
         lost = np.array(
             [

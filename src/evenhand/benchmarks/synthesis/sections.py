@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, PUBLISHED, STRICT, canonical, entry_of
+from evenhand.benchmarks.synthesis.catalogue import CONVENTIONS, NAMES, PUBLISHED, STRICT, CatalogueEntry, entry_of
 from evenhand.benchmarks.synthesis.metrics import LEFT_OUT
-from evenhand.benchmarks.synthesis.names import NAMES
 from evenhand.core.errors import OptionError
 from evenhand.core.metric import Direction, Undefined
 from evenhand.core.page import Cell, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE
-from evenhand.core.results import UNVERIFIED_WEIGHTS, Results
+from evenhand.core.results import UNVERIFIED_WEIGHTS, Estimate, Results
 
 
 def paper_table(results: Results) -> Section | None:
@@ -20,11 +20,12 @@ def paper_table(results: Results) -> Section | None:
     rows: list[tuple[Cell, ...]] = []
     better: list[str] = []
     without: dict[str, list[str]] = {}
-    for estimate in results.estimates:
+    for estimate, entry in _of_everyone(results):
         name, output = estimate.metric, estimate.output
-        if estimate.group != EVERYONE or not _is_printed(name, output):
+        is_neighbours = entry.name.partition(":")[0] == "neighbours"
+        if output not in _FIRST and not (is_neighbours and output in ("recall", "density", "coverage")):
             continue
-        entry, shown = entry_of(canonical(name)), NAMES.value(name, output)
+        shown = NAMES.value(name, output)
         rows.append((f"{_marked(shown, name, results)} {_ARROWS[entry.direction]}", estimate.number))
         better.append(entry.direction.value)
         if isinstance(estimate.value, Undefined):
@@ -37,30 +38,26 @@ def paper_table(results: Results) -> Section | None:
     return Section("Table", (Table("Metrics", columns, tuple(rows), caption, better=tuple(better)),), name="paper")
 
 
+def _of_everyone(results: Results) -> Iterator[tuple[Estimate, CatalogueEntry]]:
+    """The values of everyone that are in the catalogue, each with what is known of its metric."""
+    for estimate in results.estimates:
+        if estimate.group == EVERYONE:
+            with suppress(OptionError):
+                yield estimate, entry_of(estimate.metric)
+
+
 def _marked(shown: str, name: str, results: Results) -> str:
     """What a metric is called, with a mark where no hash of their authors confirms its weights."""
     return f"{shown} ({UNVERIFIED_WEIGHTS})" if name in results.unverified else shown
-
-
-def _is_printed(name: str, output: str) -> bool:
-    try:
-        kind = canonical(name).partition(":")[0]
-    except OptionError:
-        return False
-    return output in _FIRST or (kind == "neighbours" and output in ("recall", "density", "coverage"))
 
 
 def how_it_was_measured(results: Results) -> Section | None:
     """Every metric with its convention, what it looks at, the share of frames it was measured on, and its policy."""
     rows: list[tuple[Cell, ...]] = []
     policies = {fact.name: str(fact.parameters.get("policy", "")) for fact in results.metrics}
-    for estimate in results.estimates:
+    for estimate, entry in _of_everyone(results):
         name = estimate.metric
-        try:
-            entry = entry_of(canonical(name))
-        except OptionError:
-            continue
-        if estimate.group != EVERYONE or estimate.output not in _FIRST:
+        if estimate.output not in _FIRST:
             continue
         total = estimate.rows + estimate.missing
         share = estimate.rows / total if total else None
@@ -94,18 +91,13 @@ def every_convention(run: Any) -> Section:
     """`evenhand explain`: each number under every convention that was measured, and whose code each belongs to."""
     results: Results = run.results
     rows: list[tuple[Cell, ...]] = []
-    for estimate in results.estimates:
-        if estimate.group != EVERYONE or estimate.output not in _FIRST:
-            continue
-        try:
-            entry = entry_of(canonical(estimate.metric))
-        except OptionError:
+    for estimate, entry in _of_everyone(results):
+        if estimate.output not in _FIRST:
             continue
         value = Interval(
             estimate.number, estimate.low, estimate.high, "" if estimate.number is not None else "undefined"
         )
-        base = entry.name.partition(":")[0]
-        difference = _DIFFERENCE.get(base, "a mean of batch means against a mean of frames") if entry.published else ""
+        difference = (entry.differs or "a mean of batch means against a mean of frames") if entry.published else ""
         mark = _marked(entry.name, estimate.metric, results)
         rows.append((mark, _convention(estimate.metric, results), value, difference or entry.definition))
     columns = ("metric", "whose convention", "value", "what differs")
@@ -123,17 +115,6 @@ def every_convention(run: Any) -> Section:
     )
 
 
-_DIFFERENCE: Mapping[str, str] = {
-    "psnr": "range by the reference and infinite for one identical pair, against range 2 over pairs that differ",
-    "face-CS": "batches without a face count as 0, against frames without one left out",
-    "is": "pooled features in one split, against class logits in ten",
-    "fid": "exact in both; published code is noisy or fails where frames are few",
-    "OS-freid": "boxes scaled by size / 416, against true boxes (other rows)",
-    "PCB-freid": "boxes scaled by size / 416, against true boxes (other rows)",
-    "OS-CS-reid": "boxes scaled by size / 416, against true boxes (other rows)",
-    "PCB-CS-reid": "boxes scaled by size / 416, against true boxes (other rows)",
-    "face-FD": "exact in both; published code is noisy or fails where frames are few",
-}
 _ARROWS = {Direction.HIGHER: "↑", Direction.LOWER: "↓"}
 _FIRST = frozenset({"mean", "distance", "score", "precision"})
 _PLAIN = frozenset({"synthesis/pictures", "synthesis/paired", "synthesis/unpaired"})
@@ -141,7 +122,7 @@ _PLAIN = frozenset({"synthesis/pictures", "synthesis/paired", "synthesis/unpaire
 
 def _convention(name: str, results: Results) -> str:
     """Whose convention a number follows, in words."""
-    entry = entry_of(canonical(name))
+    entry = entry_of(name)
     kind, _, which = entry.name.partition(":")
     if which in CONVENTIONS.get(kind, ()) or which in CONVENTIONS["fid"]:
         return which

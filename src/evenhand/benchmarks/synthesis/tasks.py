@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from evenhand.benchmarks.synthesis.availability import announced, needed, unavailable
+from evenhand.benchmarks.synthesis.availability import announced, limits, needed, unavailable
 from evenhand.benchmarks.synthesis.catalogue import (
+    ABOUT,
     CATALOGUE,
     CONVENTIONS,
     FACE_FOUND,
+    NAMES,
     PERSON_FOUND,
     PUBLISHED,
     STRICT,
@@ -30,18 +33,14 @@ from evenhand.benchmarks.synthesis.catalogue import (
 )
 from evenhand.benchmarks.synthesis.codec import FrameAnswers, FrameCodec, ItemAnswers, ItemCodec
 from evenhand.benchmarks.synthesis.data import (
-    VIDEO,
     ProtocolTruth,
     against_published,
-    load_appearance,
-    load_cross,
     load_folder,
-    load_novel_view,
-    load_self,
+    load_items,
     unanswered,
 )
 from evenhand.benchmarks.synthesis.features import frame_id
-from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet
+from evenhand.benchmarks.synthesis.folders import FrameSet
 from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
 from evenhand.benchmarks.synthesis.options import (
     AppearanceOptions,
@@ -54,15 +53,15 @@ from evenhand.benchmarks.synthesis.options import (
 )
 from evenhand.benchmarks.synthesis.pairs import FramePair, note_unequal, pair_up
 from evenhand.benchmarks.synthesis.protocol import Rules
+from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.benchmarks.synthesis.record import PART, Asked, available_networks, paired_rows, unpaired_rows
 from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured, paper_table
 from evenhand.benchmarks.synthesis.view import view_frame, view_item
 from evenhand.core.measure import AnyMetric
 from evenhand.core.metric import Metric
 from evenhand.core.records import Attribute, Records
-from evenhand.core.task import About, Dataset, Task, Tools, check_with
+from evenhand.core.task import About, Benchmark, Dataset, Demo, Task, Tools, check_with
 from evenhand.instruments.films import BUFFER
-from evenhand.instruments.weight_files import UNVERIFIED
 
 
 def record_paired(
@@ -73,10 +72,10 @@ def record_paired(
     by_order = options.match == "order"
     if by_order and len(made.paths) != len(truth.paths):
         counts = f"{len(made.paths)} synthesised frames for {len(truth.paths)} real ones"
-        note_unequal(counts, options.rules, tools.warn, _CUT)
+        note_unequal(counts, min(len(made.paths), len(truth.paths)), options.rules, tools.warn)
     pairs = [pair for pair in _by_name(truth, predictions, "frame") if pair.prediction or not by_order]
-    asked = _asked(paired_names(options.metrics), options, tools, _folder_attributes(truth, dataset.levels))
-    asked = replace(asked, part=_part_of(truth, made))
+    attributes, part = _folder_attributes(truth, dataset.levels), _part_of(truth, made)
+    asked = Asked(paired_names(options.metrics), options, tools.engine, attributes, tools.progress, part=part)
     yield from paired_rows(pairs, _looks(_sides(made, truth), options, tools, predictions.facts), asked)
 
 
@@ -93,8 +92,8 @@ def record_pictures(
             if path not in paired_ones:
                 name = frame_id(path, made.root)
                 pairs.append(FramePair(f"{name}:unpaired", name, made.unit_of(name), path, None))
-    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
-    asked = replace(asked, sets=True, part=_part_of(truth, made))
+    attributes, part = _folder_attributes(truth, dataset.levels), _part_of(truth, made)
+    asked = Asked(names, options, tools.engine, attributes, tools.progress, sets=True, part=part)
     yield from paired_rows(pairs, _looks(_sides(made, truth), options, tools, predictions.facts), asked)
 
 
@@ -135,11 +134,10 @@ def record_unpaired(
     """One row per frame of either set."""
     truth, made = dataset.truth, predictions.frames
     pairs = _sets_of(truth, made, options.pairing)
-    sides = _sides(made, truth)
+    attributes = _folder_attributes(truth, dataset.levels)
     names = unpaired_names(options.metrics)
-    asked = _asked(names, options, tools, _folder_attributes(truth, dataset.levels))
-    asked = replace(asked, by_content=True)
-    yield from unpaired_rows(pairs, _looks(sides, options, tools, predictions.facts), asked)
+    asked = Asked(names, options, tools.engine, attributes, tools.progress, by_content=True)
+    yield from unpaired_rows(pairs, _looks(_sides(made, truth), options, tools, predictions.facts), asked)
 
 
 def record_items(
@@ -187,23 +185,16 @@ def _item_rows(
     pairs: list[FramePair] = []
     for item in truth.items.values():
         answer = predictions.get(item.name)
-        if answer is not None and len(answer) != item.asked:
-            counts = f"{item.name}: {len(answer)} pictures for {item.asked} frames"
-            note_unequal(counts, options.rules, tools.warn, _CUT)
-        elif answer is not None and len(answer) != len(item.references):  # a flag window, cut at the end of its video
-            tools.warn(
-                f"{item.name}: {len(answer)} pictures are measured against {len(item.references)} real frames; "
-                f"the first {min(len(answer), len(item.references))} of both count."
-            )
         reason = "the model gave no pictures for this item." if answer is None else ""
-        pairs += pair_up(item.name, item.video, answer, item.references, reason)
+        how: dict[str, Any] = {"rules": options.rules, "warn": tools.warn, "reason": reason}
+        pairs += pair_up(item.name, item.video, answer, item.references, item.asked, **how)
     sides = FrameSource("synthesised", predictions.features), FrameSource("real", truth.features)
 
     def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
         frames = [frame_id(pair.reference, truth.root) if pair.reference else "" for pair in part]
-        return _columns(truth.attributes, frames, [pair.unit for pair in part], dataset.levels)
+        return truth.attributes.columns(frames, [pair.unit for pair in part], dataset.levels)
 
-    asked = _asked(names, options, tools, attributes)
+    asked = Asked(names, options, tools.engine, attributes, tools.progress)
     return pairs, _looks(sides, options, tools, predictions.facts), asked
 
 
@@ -227,18 +218,8 @@ def _sets_of(truth: FrameSet, made: FrameSet, pairing: str) -> list[FramePair]:
 def _looks(
     sides: tuple[FrameSource, FrameSource], options: SynthesisOptions, tools: Tools, facts: Mapping[str, Any]
 ) -> FrameInstruments:
-    networks = NetworkBuilder(
-        image_size=options.image_size,
-        rules=options.rules,
-        weights=options.weights,
-        device=tools.device,
-        cache=tools.cache,
-        empty_crop=options.empty_crop,
-        most_pixels=options.most_pixels,
-        onnx=options.onnx,
-        given={name: tools.instruments[name] for name in tools.instruments},
-        fingerprints=facts["instruments_used"],
-    )
+    given = {name: tools.instruments[name] for name in tools.instruments}
+    networks = NetworkBuilder(options, tools.device, tools.cache, given, facts["instruments_used"])
     named_before = unavailable(options.metrics, options)
 
     def warn(message: str) -> None:
@@ -257,6 +238,8 @@ def _note_networks(
     names: Sequence[str], looks: FrameInstruments, facts: Mapping[str, Any], reasons: Mapping[str, str], rules: Rules
 ) -> None:
     """Note which metrics are not available, and which are measured by weights that no hash confirms."""
+    from evenhand.instruments.weight_files import UNVERIFIED
+
     for name in names:
         entry, networks = entry_of(name), needed(name, rules)
         reason = next((reasons[one] for one in networks if one in looks.refused), "")
@@ -272,63 +255,13 @@ def _note_networks(
             facts["not_available"][share] = reasons[min(asked)]
 
 
-def _asked(
-    names: tuple[str, ...],
-    options: SynthesisOptions,
-    tools: Tools,
-    attributes: Callable[[Sequence[FramePair]], Mapping[str, Attribute]],
-) -> Asked:
-    return Asked(
-        names,
-        options.rules,
-        options.image_size,
-        options.batch,
-        options.on_missing,
-        tools.engine,
-        attributes,
-        tools.progress,
-        most_pixels=options.most_pixels,
-    )
-
-
 def _folder_attributes(
     truth: FrameSet, levels: Mapping[str, tuple[str, ...]]
 ) -> Callable[[Sequence[FramePair]], Mapping[str, Attribute]]:
     def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
-        return _columns(truth.attributes, [pair.id for pair in part], [pair.unit for pair in part], levels)
+        return truth.attributes.columns([pair.id for pair in part], [pair.unit for pair in part], levels)
 
     return attributes
-
-
-def _columns(
-    table: AttributeTable, frames: Sequence[str], units: Sequence[str], levels: Mapping[str, tuple[str, ...]]
-) -> dict[str, Attribute]:
-    columns = table.columns(frames, units)
-    if VIDEO in levels:
-        known = set(levels[VIDEO])
-        columns[VIDEO] = Attribute.of([unit if unit in known else None for unit in units], levels[VIDEO])
-    return columns
-
-
-_CUT = "of both lists are compared, up to the shorter one's end"
-_FOLDER = "A folder of real frames (a sub-folder per video), attributes.csv beside them; or an .npz of features."
-_PROTOCOL = (
-    "The data set's folder, laid out as published (option `dataset`), with the protocol file in it or named by the "
-    "option `protocol`, and attributes.csv (video, then one column per attribute) where results are to be grouped."
-)
-_LICENCE = (
-    "Videos show people who agreed to research use: keep to the data set's licence. The published protocol files and "
-    "some weights are for non-commercial research; evenhand ships none of them."
-)
-_CONVENTIONS = (
-    "With a protocol a name alone is the published number, with /strict the corrected one; on plain folders a name "
-    "alone is the mean over pictures, with /published the published mean of batch means.",
-    "A colon picks a convention: "
-    + "; ".join(f"{kind}:{name}" for kind, names in CONVENTIONS.items() for name in names)
-    + ". `evenhand explain` says whose each is.",
-    "Fréchet distances are exact, symmetric and never negative; compare groups at equal size, or by kid.",
-    "The unit is the video: frames of one video are not independent.",
-)
 
 
 def _about(data: str, predictions: str, rows: str) -> About:
@@ -338,7 +271,9 @@ def _about(data: str, predictions: str, rows: str) -> About:
         f"{'unpaired' if entry.unpaired else ''}"
         for entry in CATALOGUE.values()
     )
-    return About(data, predictions, rows, "video", _CONVENTIONS, _LICENCE, cautions(), table)
+    names = "; ".join(f"{kind}:{name}" for kind, known in CONVENTIONS.items() for name in known)
+    conventions = tuple(sentence.format(names=names) for sentence in ABOUT.conventions)
+    return About(data, predictions, rows, "video", conventions, ABOUT.licence, cautions(), table)
 
 
 ATTRIBUTES = ("sex", "age", "skin_tone", "clothing", "motion")
@@ -371,22 +306,24 @@ def _of_frames(name: str, summary: str, **more: Any) -> Task[FrameSet, FrameAnsw
 def _of_items(
     name: str,
     summary: str,
-    load: Callable[[Path, Any], Dataset[ProtocolTruth]],
+    question: ProtocolQuestion,
     options: type[ProtocolOptions] = ProtocolOptions,
     *,
+    cross: bool = False,
     row: str = _PAIR_ROW,
     record: Callable[[Dataset[ProtocolTruth], ItemAnswers, Any, Tools], Iterator[Records]] = record_items,
     metrics: Callable[[Any], tuple[Metric[Any], ...]] = metrics_paired,
     headline: tuple[str, str] = ("ssim", "mean"),
 ) -> Task[ProtocolTruth, ItemAnswers]:
     predictions = "predictions.json: item → list of picture paths in frame order; or the folder that the model filled."
+    load = partial(load_items, question=question, cross=cross)
     return Task(
         name=f"synthesis/{name}",
         summary=summary,
         load=load,
         codec=ItemCodec(),
         options=options,
-        about=_about(_PROTOCOL, predictions, row),
+        about=_about(ABOUT.protocol, predictions, row),
         record=record,
         view=view_item,
         metrics=metrics,
@@ -402,7 +339,7 @@ pictures = _of_frames(
     aliases=("synthesis",),
     options=PictureOptions,
     about=_about(
-        _FOLDER.replace("A folder of real frames", "A film, or a folder of real pictures or films"),
+        ABOUT.folder.replace("A folder of real frames", "A film, or a folder of real pictures or films"),
         "A folder of pictures or films with the names of the real ones, or a film.",
         "a synthesised picture beside its real one, with the features of both",
     ),
@@ -415,7 +352,9 @@ paired = _of_frames(
     "paired",
     "Compare synthesised pictures with their truth, picture by picture.",
     options=PairedOptions,
-    about=_about(_FOLDER, "A folder of pictures with the names of the real ones, or an .npz of features.", _PAIR_ROW),
+    about=_about(
+        ABOUT.folder, "A folder of pictures with the names of the real ones, or an .npz of features.", _PAIR_ROW
+    ),
     record=record_paired,
     metrics=metrics_paired,
     headline=("ssim", "mean"),
@@ -424,17 +363,22 @@ unpaired = _of_frames(
     "unpaired",
     "Compare a set of synthesised pictures with a set of real ones.",
     options=UnpairedOptions,
-    about=_about(_FOLDER, "A folder of pictures, or an .npz of features; no names in common are needed.", _SET_ROW),
+    about=_about(
+        ABOUT.folder, "A folder of pictures, or an .npz of features; no names in common are needed.", _SET_ROW
+    ),
     record=record_unpaired,
     metrics=metrics_unpaired,
     headline=("fid:pytorch-fid", "distance"),
 )
-self_imitation = _of_items("self_imitation", "A person performing the frames of their own video.", load_self)
+self_imitation = _of_items(
+    "self_imitation", "A person performing the frames of their own video.", ProtocolQuestion.IMITATION
+)
 cross_imitation = _of_items(
     "cross_imitation",
     "A person performing the frames of another's video, beside real frames of their own.",
-    load_cross,
+    ProtocolQuestion.IMITATION,
     CrossOptions,
+    cross=True,
     row=_SET_ROW,
     record=record_cross,
     metrics=metrics_unpaired,
@@ -443,8 +387,25 @@ cross_imitation = _of_items(
 appearance_transfer = _of_items(
     "appearance_transfer",
     "A person in the appearance of another video, in its motion.",
-    load_appearance,
+    ProtocolQuestion.APPEARANCE,
     AppearanceOptions,
 )
-novel_view = _of_items("novel_view", "A person seen from other sides.", load_novel_view)
+novel_view = _of_items("novel_view", "A person seen from other sides.", ProtocolQuestion.NOVEL_VIEW)
 TASKS = (pictures, self_imitation, cross_imitation, appearance_transfer, novel_view, paired, unpaired)
+
+
+def _demo(folder: Path) -> Sequence[Demo]:
+    """Drawn people and a model that performs worse for some of them; the drawing code is loaded on demand."""
+    from evenhand.benchmarks.synthesis.demo import demo
+
+    return demo(folder)
+
+
+benchmark = Benchmark(
+    "synthesis",
+    "Synthesised pictures of people: imitation, appearance transfer, novel views, plain folders.",
+    TASKS,
+    demo=_demo,
+    limits=limits,
+    names=NAMES,
+)

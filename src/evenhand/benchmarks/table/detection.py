@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from evenhand.benchmarks.table.data import RowSamples
+from evenhand.benchmarks.table.data import samples_of
 from evenhand.benchmarks.table.frame import UserTable, read_table
 from evenhand.benchmarks.table.options import MOST_LEVELS, DetectionTableOptions
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
@@ -74,7 +74,7 @@ def load(data: Path, options: DetectionTableOptions) -> Dataset[CocoObjects]:
     attributes, facts = _groups(options)
     return Dataset(
         "COCO",
-        RowSamples(np.array(list(map(str, ids)))),
+        samples_of(np.array(list(map(str, ids)))),
         CocoObjects(boxes, images, categories, attributes),
         {name: levels for name, (levels, _, _) in attributes.items()},
         (fact, *facts),
@@ -245,7 +245,7 @@ def _groups(options: DetectionTableOptions) -> tuple[dict[str, Any], tuple[Input
         coded = table.labels(name, "a column to group by", MOST_LEVELS)
         codes = dict(zip(ids.astype(str).tolist(), coded.codes.tolist(), strict=True))
         by_attribute[name] = coded.levels, codes, key == "image_id"
-    return by_attribute, (table.fact,) if table.fact is not None else ()
+    return by_attribute, table.facts
 
 
 def _attribute(entry: Any, ids: Array, image: Array, about: Array) -> Attribute:

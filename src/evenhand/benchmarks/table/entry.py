@@ -10,17 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from evenhand.benchmarks.table.data import (
-    TablePredictions,
-    Truth,
-    dataset_of,
-    record,
-    resolve,
-    same_table,
-    user_columns,
-)
+from evenhand.benchmarks.table.codec import TablePredictions, same_table
+from evenhand.benchmarks.table.data import Truth, dataset_of
 from evenhand.benchmarks.table.frame import UserTable, content_fact, from_frame
 from evenhand.benchmarks.table.options import TableOptions
+from evenhand.benchmarks.table.record import record, resolve, user_columns
 from evenhand.benchmarks.table.tasks import TASKS
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.metric import Metric
@@ -31,7 +25,7 @@ from evenhand.metrics.custom import FunctionMetric
 
 MetricLike = str | Metric[Any] | Callable[[Array, Array], float]
 MOST_CLASSES = 20  # whole numbers with more different values are numbers, not classes
-_TRUTH, _PREDICTION = FUNCTION_COLUMNS = "true_value", "predicted_value"  # what a function gets
+_TRUTH, _PREDICTION = "true_value", "predicted_value"  # what a function gets
 _ROLES = ("truth", "prediction", "score", "unit", "key", "weight")
 
 
@@ -165,7 +159,7 @@ def _record_more(
             column = getattr(options, role, None) or getattr(options, "score", None)
             if not column:
                 raise OptionError("A function f(truth, prediction) needs a truth and a prediction or score.")
-            more[name] = _plain_values(predictions.table, column, role)
+            more[name] = _plain_values(predictions.content, column, role)
     for rows in record(dataset, predictions, options, tools):
         kept = np.arange(dataset.truth.table.rows)
         if len(rows) < len(kept):

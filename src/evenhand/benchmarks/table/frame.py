@@ -13,20 +13,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from evenhand.benchmarks.table.options import limit_text
 from evenhand.core.errors import DataError, InputError, OptionError, UnknownNameError
+from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
 from evenhand.files.columnar import native_panics_in_words, read_columnar
-
-if TYPE_CHECKING:
-    import polars as pl
+from evenhand.files.delimited import MOST_COLUMNS
+from evenhand.files.delimited import read_table as read_delimited
+from evenhand.files.text_files import MOST_CELLS
 
 Problem = type[InputError]
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
@@ -50,7 +51,7 @@ class UserTable:
     columns: Mapping[str, Any]  # Polars series, or what `narwhals` reads
     rows: int
     where: str  # for messages: a path, or "the table"
-    fact: InputFact | None = None  # of the file
+    facts: tuple[InputFact, ...] = ()  # of the file, where it is in one
     problem: Problem = DataError
     is_text: bool = False  # every column is of texts, some of which are numbers
     _asked: dict[str, pl.Series] = field(default_factory=dict, repr=False, compare=False)
@@ -58,8 +59,6 @@ class UserTable:
 
     def series(self, name: str, role: str) -> pl.Series:
         """A column as a Polars series; raises with the nearest names."""
-        import polars as pl
-
         if name not in self.columns:
             raise UnknownNameError("column", name, self.columns, f"It was named as {role} of {self.where}.")
         if name not in self._asked:
@@ -98,8 +97,6 @@ class UserTable:
         return Coded(codes, (f"under {steps[0]}", *inner, f"{steps[-1]} and over"))
 
     def _labels(self, name: str, role: str) -> Coded:
-        import polars as pl
-
         series = self.series(name, role)
         declared: list[str] | None = None
         if series.dtype == pl.Enum:
@@ -130,8 +127,6 @@ class UserTable:
 
     def numbers(self, name: str, role: str) -> Array:
         """A column of numbers, not a number where it is missing; refuses texts and infinities."""
-        import polars as pl
-
         series = self.series(name, role)
         if series.dtype == pl.Boolean:
             series = series.cast(pl.Int8)
@@ -168,12 +163,7 @@ class UserTable:
 
     def identifiers(self, name: str, role: str) -> tuple[Array, Array]:
         """A column of ids as whole numbers or texts, and which rows have none (they get `(row N)`)."""
-        import polars as pl
-
-        series = self.series(name, role)
-        if series.dtype.is_float() and series.drop_nulls().drop_nans().cast(pl.Int64, strict=False).null_count() == 0:
-            whole = series.fill_nan(None).cast(pl.Int64, strict=False)
-            series = whole if bool((whole.cast(pl.Float64) == series.fill_nan(None)).all()) else series
+        series = _whole_numbers(self.series(name, role))
         missing = np.asarray(series.is_null().to_numpy())
         if series.dtype.is_integer() and not missing.any():
             return np.ascontiguousarray(series.cast(pl.Int64).to_numpy()), missing
@@ -215,8 +205,6 @@ def read_table(path: Path, problem: Problem = DataError) -> UserTable:
         raise problem(f"{path}: the name tells no kind of table. Expected one of {', '.join(ENDINGS)}.")
     is_text = plain.endswith(TEXT_ENDINGS)
     if is_text:
-        from evenhand.files.delimited import read_table as read_delimited
-
         delimited = read_delimited(path, problem=problem, separator=None)
         frame, fact = delimited.frame, delimited.fact
     else:
@@ -224,7 +212,9 @@ def read_table(path: Path, problem: Problem = DataError) -> UserTable:
         frame, fact = _parsed(source.data, plain, path, problem), source.fact
     if not len(frame):
         raise problem(f"{path} has no rows.")
-    return UserTable({column: frame[column] for column in frame.columns}, len(frame), str(path), fact, problem, is_text)
+    return UserTable(
+        {column: frame[column] for column in frame.columns}, len(frame), str(path), (fact,), problem, is_text
+    )
 
 
 def content_fact(arrays: Mapping[str, Any]) -> InputFact:
@@ -246,8 +236,6 @@ def _checked(columns: Mapping[str, Any], rows: int) -> UserTable:
 
 
 def _series(name: str, column: Any) -> pl.Series:
-    import polars as pl
-
     if isinstance(column, pl.Series):
         return column
     native = getattr(column, "to_native", lambda: column)()
@@ -287,17 +275,22 @@ def _is_missing(value: Any) -> bool:
 
 def _texts(series: pl.Series) -> pl.Series:
     """The values as texts: whole numbers without a fraction, an empty text as missing."""
-    import polars as pl
-
     if series.dtype.is_float():
-        series = series.fill_nan(None)
-        whole = series.cast(pl.Int64, strict=False)
-        if bool((whole.cast(pl.Float64) == series).drop_nulls().all()) and whole.null_count() == series.null_count():
-            series = whole
+        series = _whole_numbers(series.fill_nan(None))
     if series.dtype == pl.Boolean:
         series = series.cast(pl.Int8)
     texts = series.cast(pl.String)
     return texts.set(texts == "", None) if bool((texts == "").any()) else texts
+
+
+def _whole_numbers(series: pl.Series) -> pl.Series:
+    """Numbers with fractions as whole ones, where all that are there are whole; any other column as it is."""
+    if not series.dtype.is_float():
+        return series
+    filled = series.fill_nan(None)
+    whole = filled.cast(pl.Int64, strict=False)
+    is_whole = whole.null_count() == filled.null_count() and bool((whole.cast(pl.Float64) == filled).all())
+    return whole if is_whole else series
 
 
 def _inferred(texts: pl.Series) -> pl.Series:
@@ -305,8 +298,6 @@ def _inferred(texts: pl.Series) -> pl.Series:
 
     Ids such as 007 stay texts: as numbers they would be those of 7. So do ids of 400 digits, which would be infinite.
     """
-    import polars as pl
-
     texts = texts.cast(pl.String).str.strip_chars()
     texts = texts.set(texts == "", None)
     if texts.str.contains(r"^[+-]?0\d").any():
@@ -320,8 +311,6 @@ def _inferred(texts: pl.Series) -> pl.Series:
 
 
 def _parsed(data: bytes, name: str, path: Path, problem: Problem) -> pl.DataFrame:
-    import polars as pl
-
     if name.endswith((".jsonl", ".ndjson")):
         _check_json_lines(data, path, problem)
         with native_panics_in_words(path, problem, "JSON lines"):
@@ -332,9 +321,6 @@ def _parsed(data: bytes, name: str, path: Path, problem: Problem) -> pl.DataFram
 
 def _check_json_lines(data: bytes, path: Path, problem: Problem) -> None:
     """Refuses what Polars would take memory without end for: very many names, also in few lines, and deep nesting."""
-    from evenhand.files.delimited import MOST_COLUMNS
-    from evenhand.files.text_files import MOST_CELLS
-
     names = {name for line in data.split(b"\n", 100)[:100] for name in re.findall(rb'"([^"]*)"\s*:', line)}
     lines = data.count(b"\n")
     if len(names) > MOST_COLUMNS or len(names) * lines > max(MOST_CELLS, 2 * len(data)):

@@ -10,7 +10,9 @@ from evenhand.benchmarks.table.options import TablePairOptions
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Records
 from evenhand.core.results import Results
+from evenhand.files.packaged import packaged_table
 
+TEXTS = packaged_table("evenhand.benchmarks.table", "texts.toml")
 _ODDS = ("true_positive_rate", "false_positive_rate")
 
 
@@ -78,20 +80,10 @@ def verification_section(results: Results) -> Section | None:
         )
     ]
     for name, sheet in sheets.items():
-        shown = {
-            "group": name,
-            "subjects": "people",
-            "impostor_pairs": "impostor pairs",
-            "false_matches": "false matches",
-            "fmr": "FMR",
-            "fmr_high": "FMR at most",
-            "genuine_pairs": "genuine pairs",
-            "false_non_matches": "false non-matches",
-            "fnmr": "FNMR",
-            "fnmr_high": "FNMR at most",
-        }
-        columns = tuple(shown.values())
-        rows = tuple(tuple(_number(group[key]) for key in shown) for group in sheet["groups"])
+        columns = (name, *TEXTS["verification"].values())
+        rows = tuple(
+            tuple(_number(group[key]) for key in ("group", *TEXTS["verification"])) for group in sheet["groups"]
+        )
         threshold = float(sheet["threshold"])  # an infinite one is stored as text
         reached = (
             f"threshold {threshold:.4g}" if math.isfinite(threshold) else "no threshold accepts so few, but nobody"

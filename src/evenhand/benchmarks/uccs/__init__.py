@@ -1,7 +1,7 @@
 """The UCCS watchlist challenge: faces in surveillance pictures, found and named.
 
-Files: `data`, `detections`, `scores`, `stores` (reading), `matching`, `record` (the protocol), `scoring` (from
-embeddings to similarities), `tasks` (the contents). The challenge's own commands are in `evenhand.compat.uccs`.
+Files: `data`, `detections`, `scores`, `stores` (reading), `record` (the protocol), `scoring` (from embeddings
+to similarities), `tasks` (the contents). The challenge's own commands are in `evenhand.compat.uccs`.
 """
 
 from __future__ import annotations

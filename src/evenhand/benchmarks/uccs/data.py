@@ -11,16 +11,16 @@ beside the ids.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions
 from evenhand.core.errors import DataError, OptionError
+from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
 from evenhand.core.task import Dataset, InputFact, Sample
 from evenhand.files.delimited import CellKind, Issue, raise_first, read_header, read_table
@@ -178,25 +178,31 @@ def read_exclusion(path: Path) -> Exclusion:
     """
     path = Path(path)
     source = read(path, allow_empty=True)
+    entries: Iterable[tuple[str, Any]]
+    expected, unordered = "The list has one whole number per line, without a header.", False
     if path.suffix in (".pickle", ".pkl"):
         from evenhand.files.pickles import load_plain
 
-        return Exclusion(_ids_of(load_plain(path, data=source.data), path), source.fact)
-    ids: list[int] = []
-    for number, line in enumerate(source.text().split("\n"), 1):
-        text = line.strip()
-        if not text:
-            continue
+        value = load_plain(path, data=source.data)
+        single = isinstance(value, np.ndarray) and not value.ndim
+        if single or not isinstance(value, list | tuple | set | frozenset | np.ndarray):
+            raise DataError(f"{path} holds a {type(value).__name__}; an exclusion list is a list of face ids.")
+        unordered = isinstance(value, set | frozenset)
+        entries = (("", face) for face in (sorted(value, key=str) if unordered else value))
+        expected = "Every entry of a pickled list is a whole number."
+    else:
+        lines = enumerate(source.text().split("\n"), 1)
+        entries = ((f", line {number}", line.strip()) for number, line in lines if line.strip())
+    ids: list[np.int64] = []
+    for where, entry in entries:
         try:
-            ids.append(int(text))
-        except ValueError:
-            raise DataError(
-                f"{path}, line {number}: {text[:40]!r} is no face id. The list has one whole number per line, "
-                "without a header."
-            ) from None
-    large = next((face for face in ids if not -(2**63) <= face < 2**63), None)
-    if large is not None:
-        raise DataError(f"{path}: the face id {large} is beyond the whole numbers of 64 bits.")
+            ids.append(np.int64(int(entry)))
+        except OverflowError:
+            raise DataError(f"{path}: the face id {entry} is beyond the whole numbers of 64 bits.") from None
+        except (TypeError, ValueError):
+            raise DataError(f"{path}{where}: {str(entry)[:40]!r} is no face id. {expected}") from None
+    if unordered:
+        ids.sort()
     return Exclusion(np.array(ids, dtype=np.int64), source.fact)
 
 
@@ -356,14 +362,3 @@ def _extra_columns(others: Mapping[str, pl.Series], order: Array, image: Array, 
         agree = bool((of_image[image] == of_face).all())
         columns[name.lower()] = ExtraColumn(levels, of_face, of_image if agree else None)
     return columns
-
-
-def _ids_of(value: Any, path: Path) -> Array:
-    """Whole numbers from what an exclusion list held: a list, tuple, set or array."""
-    if not isinstance(value, list | tuple | set | frozenset | np.ndarray):
-        raise DataError(f"{path} holds a {type(value).__name__}; an exclusion list is a list of face ids.")
-    try:
-        ids = sorted(value) if isinstance(value, set | frozenset) else list(value)
-        return np.array([int(face) for face in ids], dtype=np.int64)
-    except (TypeError, ValueError):
-        raise DataError(f"{path} has an entry that is no face id; ids are whole numbers.") from None

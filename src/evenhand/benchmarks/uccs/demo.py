@@ -54,7 +54,8 @@ def write_demo(folder: Path) -> Sequence[Demo]:
         _draw(folder / "validation_images" / picture.name, picture)
     write_file(folder / "exclude_gallery_validation.txt", "".join(f"{face}\n" for face in faces[:5]))
     _write_gallery(folder)
-    answers = _answers(pictures, stream("uccs", "demo", "answers"))
+    rng = stream("uccs", "demo", "answers")
+    answers = [(picture.name, _answer(picture, rng)) for picture in pictures]
     detections, scores = folder / "detections.txt", folder / "scores.txt"
     write_detections(detections, answers)
     write_text(scores, (scored_block(name, answer, SUBJECTS) for name, answer in answers), range(1, SUBJECTS + 1))
@@ -121,10 +122,6 @@ def _write_gallery(folder: Path) -> None:
         for number in range(10):
             lines.append(",".join(map(str, (f"{subject_name(subject)}_{number}.png", subject, *points))))
     write_file(folder / "gallery.csv", "\n".join(lines) + "\n")
-
-
-def _answers(pictures: Sequence[_Picture], rng: np.random.Generator) -> list[tuple[str, ImageDetections]]:
-    return [(picture.name, _answer(picture, rng)) for picture in pictures]
 
 
 def _answer(picture: _Picture, rng: np.random.Generator) -> ImageDetections:

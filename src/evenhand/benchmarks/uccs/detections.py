@@ -8,16 +8,17 @@ meaning. Rows on images that are not annotated take no part, and are counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from evenhand.benchmarks.uccs.data import LANDMARK_COLUMNS, WatchlistFaces, box_issues
 from evenhand.core.errors import PredictionError
+from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import InputFact
@@ -34,11 +35,13 @@ from evenhand.files.delimited import (
 )
 from evenhand.files.writing import open_file
 from evenhand.geometry.boxes import extents, offsets_of
+from evenhand.instruments.ahead import ahead
 
 BOX_COLUMNS = ("BB_X", "BB_Y", "BB_WIDTH", "BB_HEIGHT")
 LEADING_COLUMNS = ("FILE", "DETECTION_SCORE", *BOX_COLUMNS)
 KINDS: Mapping[str, CellKind] = dict.fromkeys(LEADING_COLUMNS, CellKind.NUMBER) | {"FILE": CellKind.TEXT}
 NOT_ANNOTATED = -1
+NO_LIMIT = 1e6  # seconds: a block of a file takes as long as it takes
 _BLOCK_BYTES = 1 << 20  # rows are short, and what is kept of a block is little
 
 
@@ -149,11 +152,52 @@ class Gathered(NamedTuple):
     elsewhere: Counter[str]  # rows on images that are not annotated, by name
 
 
-def gather(block: RowBlock, index: NameIndex) -> tuple[Gathered, tuple[Issue, ...]]:
-    """The leading columns of a block of a score file, with the image of each row."""
-    boxes = block.frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
-    issues = (*block.issues, *box_issues(boxes, block.lines, "BB"))
-    return index.gather(block.frame["FILE"], block.frame["DETECTION_SCORE"].to_numpy(), boxes, block.lines), issues
+Report = Callable[[Sequence[Issue]], None]  # of what is wrong in a file
+
+
+def score_rows(
+    lines: BlockReader,
+    faces: WatchlistFaces,
+    columns: Callable[[], Mapping[str, CellKind]],
+    report: Report,
+    size: int | None = None,
+) -> Iterator[tuple[Gathered, pl.DataFrame]]:
+    """The rows of a score file, block by block, with the image of each and all columns that were read.
+
+    `columns` looks at the header as soon as it is known, and says what is read. The next block is parsed meanwhile.
+    """
+    index = NameIndex(faces.images)
+    kinds: Mapping[str, CellKind] | None = None
+
+    def blocks() -> Iterator[tuple[int, bytes]]:
+        nonlocal kinds
+        for block in lines.blocks(size):
+            kinds = kinds or columns()
+            yield block
+
+    def parsed(block: tuple[int, bytes]) -> RowBlock:
+        first_line, body = block
+        return parse(body, lines.header, kinds or {}, first_line)
+
+    for outcome in ahead(blocks(), parsed, workers=1, depth=1, limit=NO_LIMIT):
+        assert outcome.done is not None
+        frame, numbers, issues = outcome.done
+        boxes = frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
+        report((*issues, *box_issues(boxes, numbers, "BB")))
+        yield index.gather(frame["FILE"], frame["DETECTION_SCORE"].to_numpy(), boxes, numbers), frame
+    if kinds is None:
+        columns()
+
+
+def leading_columns(lines: BlockReader, report: Report) -> Mapping[str, CellKind]:
+    """The columns of every score file; reports a header that has some landmarks but not all."""
+    raise_missing(lines.header, LEADING_COLUMNS, lines.path, PredictionError)
+    issues = lines.header.issues
+    lacking = missing_columns(lines.header, LANDMARK_COLUMNS)
+    if 0 < len(lacking) < len(LANDMARK_COLUMNS):
+        issues += (Issue(1, f"no column {', '.join(lacking)}, but other landmarks; give all ten or none"),)
+    report(issues)
+    return KINDS
 
 
 def read_detections(path: Path, faces: WatchlistFaces) -> WatchlistDetections:
@@ -161,19 +205,15 @@ def read_detections(path: Path, faces: WatchlistFaces) -> WatchlistDetections:
 
     The ten landmark columns are optional, all or none; similarity columns are not read.
     """
-    lines = BlockReader(path, PredictionError)
-    index = NameIndex(faces.images)
-    parts: list[Gathered] = []
-    for first_line, body in lines.blocks(_BLOCK_BYTES):
-        if first_line == 2:
-            check_header(lines, path)
-        block = parse(body, lines.header, KINDS, first_line)
-        part, issues = gather(block, index)
-        raise_first(issues, path, PredictionError)
-        parts.append(part)
-    if not parts:
-        check_header(lines, path)
+    lines, report = BlockReader(path, PredictionError), raising(path)
+    rows = score_rows(lines, faces, lambda: leading_columns(lines, report), report, _BLOCK_BYTES)
+    parts = [part for part, _ in rows]
     return assemble(parts, faces, inputs=(lines.fact,), warnings=end_warning(lines))
+
+
+def raising(path: Path) -> Report:
+    """A report that raises the first issue."""
+    return partial(raise_first, path=path, problem=PredictionError)
 
 
 def read_found(path: Path) -> tuple[dict[str, ImageDetections], InputFact]:
@@ -192,21 +232,6 @@ def read_found(path: Path) -> tuple[dict[str, ImageDetections], InputFact]:
         for name, some in rows.items()
     }
     return detections, table.fact
-
-
-def check_header(lines: BlockReader, path: Path) -> None:
-    """Raise when a score file's header lacks a column, or has some landmarks but not all."""
-    raise_missing(lines.header, LEADING_COLUMNS, path, PredictionError)
-    raise_first(header_issues(lines), path, PredictionError)
-
-
-def header_issues(lines: BlockReader) -> tuple[Issue, ...]:
-    """What is wrong with a score file's header beside missing leading columns."""
-    lacking = missing_columns(lines.header, LANDMARK_COLUMNS)
-    if lacking and len(lacking) < len(LANDMARK_COLUMNS):
-        some = Issue(1, f"no column {', '.join(lacking)}, but other landmarks; give all ten or none")
-        return (*lines.header.issues, some)
-    return lines.header.issues
 
 
 def end_warning(lines: BlockReader) -> tuple[str, ...]:

@@ -1,43 +1,88 @@
 """What happened, one row per event: images looked at, faces, false alarms.
 
-The published denominators subtract the length of the exclusion list, whatever the ids are (UCCS
-evaluation, October 2024). So that they can be counted from rows, every row says what it adds:
-a face that counts adds 1, an excluded one 0, and an exclusion that lowers the number though it
-took no face away (it names nobody, or repeats an id) is an `ABSENT` row that adds −1. The number of
-*known* faces is lowered by every exclusion, so an excluded unknown face adds −1 there.
+Overlaps are computed in single precision, in the order of the published code; the best pair
+anywhere in an image is taken first, ties go to the earlier face and then to the earlier
+detection, and an overlap equal to the limit counts. Scores and similarities play no part.
+Excluded faces compete on equal terms; a detection that ends on one is ignored.
+(UCCS watchlist challenge, evaluation of October 2024.) Undefined overlaps, of two boxes without
+area, are 0 here.
+
+The published denominators subtract the length of the exclusion list, whatever the ids are. So that
+they can be counted from rows, every row says what it adds: a face that counts adds 1, an excluded
+one 0, and an exclusion that lowers the number though it took no face away (it names nobody, or
+repeats an id) is an `ABSENT` row that adds −1. The number of *known* faces is lowered by every
+exclusion, so an excluded unknown face adds −1 there.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from evenhand.benchmarks.uccs.data import WatchlistFaces
 from evenhand.benchmarks.uccs.detections import WatchlistDetections
-from evenhand.benchmarks.uccs.matching import Matches, match
-from evenhand.benchmarks.uccs.options import Ties
+from evenhand.benchmarks.uccs.options import Ties, WatchlistDetectionOptions, WatchlistIdentificationOptions
+from evenhand.core.errors import OptionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
+from evenhand.geometry.assignment import Assignment, assign_by_overlap
+from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.metrics.curves import Event
 
 NEVER = np.iinfo(np.int32).max  # the rank of a subject that has no column
 
 
+@dataclass(frozen=True)
+class Matches:
+    """The outcome for every face and every detection of a set."""
+
+    assignment: Assignment
+    is_excluded: Array  # (faces,)
+
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        """Faces and detections of the pairs that count, in the order of acceptance within an image."""
+        counts = ~self.is_excluded[self.assignment.faces]
+        return self.assignment.faces[counts], self.assignment.detections[counts]
+
+    @property
+    def ignored(self) -> Array:
+        """Detections on excluded faces, ascending."""
+        return np.sort(self.assignment.detections[self.is_excluded[self.assignment.faces]])
+
+    @property
+    def false(self) -> Array:
+        """Detections on nobody, ascending."""
+        return self.assignment.spurious
+
+
+def match(faces: WatchlistFaces, detections: WatchlistDetections, iou: float) -> Matches:
+    """Assign the detections of all images to their faces."""
+    if not iou > 0:  # above 1 nothing matches
+        raise OptionError(f"The overlap limit (iou) is {iou:g}; it must be above 0 and at most 1, usually 0.5.")
+    pairs = overlaps_by_image(
+        corners(faces.boxes_xywh.astype(np.float32)),
+        offsets_of(faces.image, len(faces.images)),
+        corners(detections.boxes_xywh.astype(np.float32)),
+        detections.offsets,
+        at_least=iou,
+    )
+    return Matches(assign_by_overlap(pairs, len(faces), len(detections), threshold=iou), faces.is_excluded)
+
+
 def record_detection(
-    faces: WatchlistFaces, detections: WatchlistDetections, iou: float = 0.5, *, items: bool = True
+    faces: WatchlistFaces, detections: WatchlistDetections, options: WatchlistDetectionOptions, *, items: bool = True
 ) -> Records:
     """One row per image, per face, per false or ignored detection, per absent exclusion.
 
     Without `items` the rows have numbers for names; curves need no more.
     """
-    matches = match(faces, detections, iou)
-    rows = _Rows(faces, detections, matches, items)
-    found_face, found_detection = matches.pairs
-    rows.score_of_face[found_face] = detections.scores[found_detection]
-    kind = np.full(len(faces), Event.MISSED, dtype=np.int8)
-    kind[found_face] = Event.FOUND
-    kind[matches.is_excluded] = Event.EXCLUDED
-    table = rows.table(kind, _counts(faces), detections.scores[matches.false])
+    rows = _Rows(faces, detections, options.iou)
+    face, detection = rows.matches.pairs
+    rows.kind[face] = Event.FOUND
+    rows.score[face] = detections.scores[detection]
+    table = rows.table(_counts(faces), detections.scores, items)
     counts = {"faces": table["adds"], "found": ~np.isnan(table["score"]), "is_face": table["adds"] > 0}
     return Records({**table.columns, **counts}, table.attributes)
 
@@ -45,8 +90,7 @@ def record_detection(
 def record_identification(
     faces: WatchlistFaces,
     detections: WatchlistDetections,
-    iou: float = 0.5,
-    ties: Ties = "pessimistic",
+    options: WatchlistIdentificationOptions,
     *,
     items: bool = True,
 ) -> Records:
@@ -57,19 +101,14 @@ def record_identification(
     similarity and, by the pessimistic rule, those with the same.
     """
     assert detections.largest is not None, "a file without similarities has no identification"
-    matches = match(faces, detections, iou)
-    rows = _Rows(faces, detections, matches, items)
-    found_face, found_detection = matches.pairs
-    known = faces.is_known[found_face]
-    kind = np.full(len(faces), Event.MISSED, dtype=np.int8)
-    kind[found_face] = np.where(known, Event.FOUND, Event.STRANGER)
-    kind[matches.is_excluded] = Event.EXCLUDED
-    similarity, rank = _true_subjects(detections, found_face[known], found_detection[known], ties)
-    rows.score_of_face[found_face[~known]] = detections.largest[found_detection[~known]]
-    rows.score_of_face[found_face[known]] = similarity
-    rows.rank_of_face[found_face[known]] = rank
-    adds = np.where(faces.is_known, _counts(faces), _counts(faces) - 1).astype(np.int8)
-    table = rows.table(kind, adds, detections.largest[matches.false])
+    rows = _Rows(faces, detections, options.iou)
+    face, detection = rows.matches.pairs
+    known = faces.is_known[face]
+    rows.kind[face] = np.where(known, Event.FOUND, Event.STRANGER)
+    rows.score[face] = detections.largest[detection]
+    similarity, rank = _true_subjects(detections, face[known], detection[known], options.ties)
+    rows.score[face[known]], rows.rank[face[known]] = similarity, rank
+    table = rows.table(_counts(faces) - ~faces.is_known, detections.largest, items)
     first = (table["rank"] > 0) & (table["rank"] <= 1)
     counts = {"known": table["adds"], "first": first, "is_known": table["adds"] > 0}
     return Records({**table.columns, **counts}, table.attributes)
@@ -118,14 +157,17 @@ def _true_subjects(detections: WatchlistDetections, face: Array, detection: Arra
 class _Rows:
     """The table under construction: rows of images, faces, false alarms, ignored ones and absent ones."""
 
-    def __init__(self, faces: WatchlistFaces, detections: WatchlistDetections, matches: Matches, items: bool) -> None:
-        self._faces, self._detections, self._matches, self._named = faces, detections, matches, items
-        self.score_of_face = np.full(len(faces), np.nan)
-        self.rank_of_face = np.zeros(len(faces))
+    def __init__(self, faces: WatchlistFaces, detections: WatchlistDetections, iou: float) -> None:
+        self._faces, self._detections = faces, detections
+        self.matches = match(faces, detections, iou)
+        self.kind = np.where(self.matches.is_excluded, Event.EXCLUDED, Event.MISSED).astype(np.int8)
+        self.score = np.full(len(faces), np.nan)
+        self.rank = np.zeros(len(faces))
 
-    def table(self, kind: Array, adds: Array, false_scores: Array) -> Records:
+    def table(self, adds: Array, scores: Array, items: bool) -> Records:
+        """The rows; `adds` is of faces, `scores` are those of detections that are false alarms."""
         faces, detections = self._faces, self._detections
-        false, ignored, absent = self._matches.false, self._matches.ignored, _absent(faces)
+        false, ignored, absent = self.matches.false, self.matches.ignored, _absent(faces)
         images = len(faces.images)
         sizes = (images, len(faces), len(false), len(ignored), len(absent))
 
@@ -141,19 +183,19 @@ class _Rows:
             "unit": column(
                 np.int32, np.arange(images), faces.image, detections.image[false], detections.image[ignored], spread
             ),
-            "kind": column(np.int8, Event.IMAGE, kind, Event.FALSE_ALARM, Event.IGNORED, Event.ABSENT),
-            "score": column(np.float64, np.nan, self.score_of_face, false_scores, np.nan, np.nan),
-            "rank": column(np.float64, 0, self.rank_of_face, 0, 0, 0),
+            "kind": column(np.int8, Event.IMAGE, self.kind, Event.FALSE_ALARM, Event.IGNORED, Event.ABSENT),
+            "score": column(np.float64, np.nan, self.score, scores[false], np.nan, np.nan),
+            "rank": column(np.float64, 0, self.rank, 0, 0, 0),
             "adds": column(np.int8, 0, adds, 0, 0, -1),
             "line": column(np.int64, 0, self._line_of_face(), line[false], line[ignored], 0),
         }
-        items = self._items(false, ignored, absent) if self._named else np.arange(sum(sizes), dtype=np.int32)
-        columns = {"item": items, **columns}
+        names = self._items(false, ignored, absent) if items else np.arange(sum(sizes), dtype=np.int32)
+        columns = {"item": names, **columns}
         return Records(columns, {name: self._attribute(name, columns["unit"], sizes) for name in faces.extra})
 
     def _line_of_face(self) -> Array:
         """The line of the detection on each face; 0 when there is none."""
-        detection_of = self._matches.assignment.detection_of
+        detection_of = self.matches.assignment.detection_of
         if not len(self._detections):
             return np.zeros(len(detection_of), dtype=np.int64)
         return np.where(detection_of >= 0, self._detections.line[detection_of], 0)

@@ -14,51 +14,41 @@ matrix (rows × subjects), and `NAME.ids.npz` with `files` (names), `detection_s
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.uccs.data import PREFIX, WatchlistFaces, box_issues, shown_subjects
 from evenhand.benchmarks.uccs.detections import (
-    KINDS,
     LEADING_COLUMNS,
     Gathered,
     NameIndex,
+    Report,
     TrueSubjectScores,
     WatchlistDetections,
     assemble,
     end_warning,
-    gather,
-    header_issues,
+    leading_columns,
     order_of,
+    raising,
+    score_rows,
 )
 from evenhand.benchmarks.uccs.stores import ids_path, load_ids
 from evenhand.core.errors import PredictionError
-from evenhand.core.records import Array
+from evenhand.core.optional import polars as pl
+from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact
 from evenhand.files.arrays import open_npy
-from evenhand.files.delimited import (
-    BlockReader,
-    CellKind,
-    Header,
-    Issue,
-    RowBlock,
-    parse,
-    raise_first,
-    raise_missing,
-)
+from evenhand.files.delimited import BlockReader, CellKind, Issue
 from evenhand.files.inputs import hashed
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
-from evenhand.instruments.ahead import ahead
 
 CHALLENGE_SUBJECTS = 1000
-NO_LIMIT = 1e6  # seconds: a block of a file takes as long as it takes
 _BLOCK_VALUES = 1 << 23
 
 
@@ -93,11 +83,7 @@ class Reducer:
         self._candidates = [TrueSubjectScores(none, none, np.zeros(0), none, none)]
         self._rows = 0
 
-    def add(self, rows: Gathered, similarities: Array) -> None:
-        """Take a block: its rows, and their similarities (rows, subjects)."""
-        self.add_picked(rows, similarities.max(axis=1), lambda places: similarities[places])
-
-    def add_picked(self, rows: Gathered, largest: Array, pick: Callable[[Array], Array]) -> None:
+    def add(self, rows: Gathered, largest: Array, pick: Callable[[Array], Array]) -> None:
         """Take a block by the largest similarity of every row, and a function that gives those of some rows.
 
         Few rows overlap a face, and only their similarities are looked at one by one.
@@ -145,25 +131,23 @@ class Reducer:
         similarity = candidates.similarity
         if single:
             largest, similarity = as_written(largest), as_written(similarity)
+        lacking = sorted(set(self._faces.subject[self._faces.is_known & (self._column < 0)].tolist()))
+        unnamed = (
+            f"{len(lacking)} annotated subjects have no similarity column ({shown_subjects(lacking)}); "
+            "their faces can't be named."
+        )
         return replace(
             plain,
             largest=largest,
             candidates=candidates._replace(detection=place[candidates.detection], similarity=similarity),
             subjects=self.subjects,
-            warnings=(*plain.warnings, *self._subject_warnings()),
+            warnings=(*plain.warnings, unnamed) if lacking else plain.warnings,
             facts={"subjects": len(self.subjects)},
         )
 
-    def _subject_warnings(self) -> tuple[str, ...]:
-        lacking = sorted(set(self._faces.subject[self._faces.is_known & (self._column < 0)].tolist()))
-        if not lacking:
-            return ()
-        shown = shown_subjects(lacking)
-        return (f"{len(lacking)} annotated subjects have no similarity column ({shown}); their faces can't be named.",)
-
 
 def evaluate_blocks(
-    blocks: Iterable[ScoredBlock],
+    scored: Iterable[ScoredBlock],
     subjects: Sequence[int],
     faces: WatchlistFaces,
     *,
@@ -174,12 +158,12 @@ def evaluate_blocks(
     reducer = Reducer(faces, subjects, iou)
     index = NameIndex(faces.images)
     rows = 0
-    for block in blocks:
+    for block in scored:
         if not block.files:
             continue
         lines = np.arange(rows + 1, rows + len(block.files) + 1)
         gathered = index.gather(block.files, block.detection_scores, block.boxes_xywh, lines)
-        reducer.add(gathered, block.similarities)
+        reducer.add(gathered, block.similarities.max(axis=1), block.similarities.__getitem__)
         rows += len(block.files)
     return reducer.finish(inputs=inputs, single=True)
 
@@ -193,19 +177,25 @@ def as_written(values: Array) -> Array:
     return np.array([float(str(value)) for value in values.astype(np.float32)], dtype=np.float64)
 
 
-def subjects_of(header: Header) -> tuple[tuple[int, ...], tuple[Issue, ...]]:
-    """The subjects of a recognition file's columns, in their order, and what is wrong with the header."""
-    names = _similarity_names(header)
+def similarity_columns(
+    lines: BlockReader, report: Report, gallery: Sequence[int] | None, *, challenge: bool
+) -> tuple[tuple[int, ...], Mapping[str, CellKind]]:
+    """The subjects of a recognition file's columns, in their order, and what its columns hold; reports a bad header."""
+    leading = leading_columns(lines, report)
+    names = [name for name in lines.header.names if name not in LEADING_COLUMNS]
     wrong = [name for name in names if not (name.startswith(PREFIX) and name[len(PREFIX) :].isdigit())]
+    subjects = () if wrong else tuple(int(name[len(PREFIX) :]) for name in names)
+    message = None
     if not names:
-        return (), (Issue(1, f"no similarity column ({PREFIX}0001, …). Is it a detection file?"),)
-    if wrong:
+        message = f"no similarity column ({PREFIX}0001, …). Is it a detection file?"
+    elif wrong:
         shown = ", ".join(wrong[:5]) + (", …" if len(wrong) > 5 else "")
-        return (), (Issue(1, f"similarity columns are named {PREFIX}0001 and so on, but the header has {shown}"),)
-    subjects = tuple(int(name[len(PREFIX) :]) for name in names)
-    if len(set(subjects)) < len(subjects):
-        return subjects, (Issue(1, "two columns name the same subject"),)
-    return subjects, ()
+        message = f"similarity columns are named {PREFIX}0001 and so on, but the header has {shown}"
+    elif len(set(subjects)) < len(subjects):
+        message = "two columns name the same subject"
+    message = message or gallery_issue(subjects, gallery, challenge=challenge)
+    report([Issue(1, message)] if message else [])
+    return subjects, {**leading, **dict.fromkeys(names, CellKind.NUMBER)}
 
 
 def gallery_issue(
@@ -234,41 +224,24 @@ def read_scores(
     """The detections of a recognition score file, text or binary, with their reduced similarities."""
     if Path(path).suffix == ".npy":
         return _read_binary(Path(path), faces, iou, gallery, challenge)
-    lines = BlockReader(path, PredictionError)
-    index = NameIndex(faces.images)
-    reducer: Reducer | None = None
+    lines, report = BlockReader(path, PredictionError), raising(path)
+    reducers: list[Reducer] = []
 
-    def blocks() -> Iterator[tuple[int, bytes]]:
-        nonlocal reducer
-        for block in lines.blocks():
-            reducer = reducer or Reducer(faces, _checked_subjects(lines, path, gallery, challenge), iou)
-            yield block
+    def columns() -> Mapping[str, CellKind]:
+        subjects, kinds = similarity_columns(lines, report, gallery, challenge=challenge)
+        reducers.append(Reducer(faces, subjects, iou))
+        return kinds
 
-    def parsed(block: tuple[int, bytes]) -> RowBlock:
-        first_line, body = block
-        return parse(body, lines.header, score_kinds(lines.header), first_line)
-
-    for outcome in ahead(blocks(), parsed, workers=1, depth=1, limit=NO_LIMIT):
-        block = outcome.done
-        assert reducer is not None
-        assert block is not None
-        rows, issues = gather(block, index)
-        raise_first(issues, path, PredictionError)
-        similar = block.frame.drop(LEADING_COLUMNS)
+    for rows, frame in score_rows(lines, faces, columns, report):
+        similar = frame.drop(LEADING_COLUMNS)
         if len(similar):
             largest = reduce(np.maximum, (column.to_numpy() for column in similar.iter_columns()))
-            reducer.add_picked(rows, largest, partial(_rows_of, similar))
-    reducer = reducer or Reducer(faces, _checked_subjects(lines, path, gallery, challenge), iou)
-    return reducer.finish(inputs=(lines.fact,), warnings=end_warning(lines))
+            reducers[0].add(rows, largest, partial(_rows_of, similar))
+    return reducers[0].finish(inputs=(lines.fact,), warnings=end_warning(lines))
 
 
 def _rows_of(frame: pl.DataFrame, places: Array) -> Array:
     return frame[places].to_numpy().reshape(len(places), frame.width)
-
-
-def score_kinds(header: Header) -> dict[str, CellKind]:
-    """What the columns of a recognition file hold."""
-    return dict(KINDS) | dict.fromkeys(_similarity_names(header), CellKind.NUMBER)
 
 
 class StoreRows(NamedTuple):
@@ -302,59 +275,41 @@ def store_issues(rows: StoreRows) -> tuple[Issue, ...]:
     return (*odd, *box_issues(rows.boxes_xywh, numbers, "BB"))
 
 
-def matrix_blocks(path: Path, rows: int, subjects: int) -> Iterator[tuple[int, Array, InputFact | None]]:
-    """(first row, similarities) of a binary store, hashed while it is read; the fact comes with the last."""
-    header = open_npy(path, PredictionError).header
-    if header.shape != (rows, subjects) or header.fortran or header.dtype != np.float32:
+def stored_blocks(path: Path, rows: StoreRows, report: Report, facts: list[InputFact]) -> Iterator[ScoredBlock]:
+    """The rows of a binary store with their similarities; its file is hashed on the way, and added to `facts`."""
+    header, count, subjects = open_npy(path, PredictionError).header, len(rows.files), len(rows.subjects)
+    if header.shape != (count, subjects) or header.fortran or header.dtype != np.float32:
         raise PredictionError(
-            f"{path}: an array {header.shape} of {header.dtype}; {ids_path(path).name} asks for ({rows}, {subjects}) "
+            f"{path}: an array {header.shape} of {header.dtype}; {ids_path(path).name} asks for ({count}, {subjects}) "
             "of float32."
         )
     step = max(1, _BLOCK_VALUES // max(subjects, 1))
     with hashed(path, PredictionError) as source:
         file = io.BufferedReader(source)  # type: ignore[type-var]  # it takes any writable buffer of bytes
         file.read(header.offset)
-        for start in range(0, max(rows, 1), step):
-            block = np.empty((min(step, rows - start), subjects), dtype=np.float32)
-            if file.readinto(block.reshape(-1).view(np.uint8).data) < block.nbytes:
+        for part in blocks(count, step):
+            similar = np.empty((len(rows.files[part]), subjects), dtype=np.float32)
+            if file.readinto(similar.reshape(-1).view(np.uint8).data) < similar.nbytes:
                 raise PredictionError(f"{path} was cut off while it was read.")
-            yield start, block, source.fact() if start + step >= rows else None
+            if not np.isfinite(similar.sum(axis=1)).all():
+                bad = np.flatnonzero(~np.isfinite(similar).all(axis=1)) + part.start + 1
+                report([Issue(int(row), "a similarity is not finite") for row in bad])
+            yield ScoredBlock(rows.files[part], rows.detection_scores[part], rows.boxes_xywh[part], similar)
+        facts.append(source.fact())
 
 
 def _read_binary(
     path: Path, faces: WatchlistFaces, iou: float, gallery: Sequence[int] | None, challenge: bool
 ) -> WatchlistDetections:
-    stored, fact = read_ids(path)
-    raise_first(store_issues(stored), ids_path(path), PredictionError)
-    wrong = gallery_issue(stored.subjects, gallery, challenge=challenge, where=str(path))
+    rows, fact = read_ids(path)
+    raising(ids_path(path))(store_issues(rows))
+    wrong = gallery_issue(rows.subjects, gallery, challenge=challenge, where=str(path))
     if wrong:
         raise PredictionError(f"{wrong}.")
     facts = [fact]
 
-    def blocks() -> Iterator[ScoredBlock]:
-        for start, similar, end in matrix_blocks(path, len(stored.files), len(stored.subjects)):
-            if not np.isfinite(similar.sum(axis=1)).all():
-                bad = start + int(np.flatnonzero(~np.isfinite(similar).all(axis=1))[0]) + 1
-                raise PredictionError(f"{path}, row {bad}: a similarity is not finite.")
-            if end is not None:
-                facts.append(end)
-            part = slice(start, start + len(similar))
-            yield ScoredBlock(stored.files[part], stored.detection_scores[part], stored.boxes_xywh[part], similar)
+    def report(issues: Sequence[Issue]) -> None:
+        raise PredictionError(f"{path}, row {issues[0].line}: {issues[0].message}.")
 
-    return replace(evaluate_blocks(blocks(), stored.subjects, faces, iou=iou), inputs=tuple(facts))
-
-
-def _checked_subjects(
-    lines: BlockReader, path: Path, gallery: Sequence[int] | None, challenge: bool
-) -> tuple[int, ...]:
-    raise_missing(lines.header, LEADING_COLUMNS, path, PredictionError)
-    subjects, issues = subjects_of(lines.header)
-    raise_first((*header_issues(lines), *issues), path, PredictionError)
-    wrong = gallery_issue(subjects, gallery, challenge=challenge)
-    if wrong:
-        raise PredictionError(f"{path}, line 1: {wrong}.")
-    return subjects
-
-
-def _similarity_names(header: Header) -> list[str]:
-    return [name for name in header.names if name not in LEADING_COLUMNS]
+    similar = stored_blocks(path, rows, report, facts)
+    return replace(evaluate_blocks(similar, rows.subjects, faces, iou=iou), inputs=tuple(facts))

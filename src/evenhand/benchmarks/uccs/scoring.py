@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.uccs.data import PREFIX, subject_name
-from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS
-from evenhand.benchmarks.uccs.scores import NO_LIMIT, ScoredBlock
+from evenhand.benchmarks.uccs.detections import LEADING_COLUMNS, NO_LIMIT
+from evenhand.benchmarks.uccs.scores import ScoredBlock
 from evenhand.benchmarks.uccs.stores import (
     ProbeEmbeddings,
     check_origins,
@@ -99,8 +99,8 @@ def write_text(path: Path, blocks: Iterable[ScoredBlock], subjects: Sequence[int
         file.write((",".join((*LEADING_COLUMNS, *names)) + "\n").encode())
         for outcome in ahead(blocks, _text_of, workers=2, depth=2, limit=NO_LIMIT):
             assert outcome.done is not None
-            file.write(outcome.done.text)
-            rows += outcome.done.rows
+            file.write(outcome.done)
+            rows += outcome.done.count(b"\n")
     return rows
 
 
@@ -160,12 +160,7 @@ def _batches(probes: Iterable[ProbeEmbeddings], rows: int) -> Iterator[list[Prob
         yield batch
 
 
-class _ScoreText(NamedTuple):
-    rows: int
-    text: bytes
-
-
-def _text_of(block: ScoredBlock) -> _ScoreText:
+def _text_of(block: ScoredBlock) -> bytes:
     """The lines of a block. Polars writes the numbers; where Python's form is another, Python writes them."""
     import polars as pl
 
@@ -186,7 +181,7 @@ def _text_of(block: ScoredBlock) -> _ScoreText:
     assert len(pieces) == len(texts) + 1, "every marked number is written once"
     pairs = zip(pieces, [*texts, b""], strict=True)
     text = b"".join(part for pair in pairs for part in pair)
-    return _ScoreText(len(leading), text.replace(_PLACE.encode(), _MARK.encode()))
+    return text.replace(_PLACE.encode(), _MARK.encode())
 
 
 _MARK, _PLACE = "NaN", "\0"  # what Polars writes for numbers that Python writes; what stands for it in names meanwhile

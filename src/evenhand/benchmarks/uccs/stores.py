@@ -61,12 +61,9 @@ class StoreOrigin:
 
     def differences(self, other: StoreOrigin) -> str:
         """What two origins do not share, in words; nothing when the stores of both may stand side by side."""
-        parts = []
-        if self.network != other.network:
-            parts.append(f"the network ({other.network}, not {self.network})")
-        if self.pictures != other.pictures:
-            parts.append(f"how pictures are read ({other.pictures}, not {self.pictures})")
-        return " and ".join(parts)
+        compared = (("the network", "network"), ("how pictures are read", "pictures"))
+        pairs = [(what, getattr(other, name), getattr(self, name)) for what, name in compared]
+        return " and ".join(f"{what} ({theirs}, not {ours})" for what, theirs, ours in pairs if theirs != ours)
 
 
 ORIGIN = "origin.json"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,12 @@ from evenhand.benchmarks.uccs.check import check
 from evenhand.benchmarks.uccs.codec import WatchlistDetectionCodec, WatchlistIdentificationCodec
 from evenhand.benchmarks.uccs.data import WatchlistFaces, load
 from evenhand.benchmarks.uccs.detections import WatchlistDetections
-from evenhand.benchmarks.uccs.names import NAMES
 from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions, check_ranks
 from evenhand.benchmarks.uccs.record import record_detection, record_identification
-from evenhand.benchmarks.uccs.sections import explain_detection, explain_identification, points_section
-from evenhand.benchmarks.uccs.view import badness, view_watchlist
+from evenhand.benchmarks.uccs.sections import badness, explain_curve, points_section, view_watchlist
 from evenhand.core.errors import DataError
 from evenhand.core.metric import Metric
+from evenhand.core.names import DisplayNames
 from evenhand.core.records import Records
 from evenhand.core.task import About, Benchmark, Dataset, Demo, Task, Tools
 from evenhand.metrics.curves import FreeResponse, OpenSet
@@ -33,6 +33,27 @@ DATA/
   validation_images/, gallery_images/NNNN/   (needed for baselines only)
 Group by listed, face_height, or any further column of validation.csv (LIGHTING, …) in small letters."""
 
+_AT = r"@(\S+)"
+NAMES = DisplayNames(
+    values=(
+        (rf"froc: DR{_AT} shared", r"Detection rate at \1 false detections per image (one threshold for all groups)"),
+        (rf"froc: DR{_AT}", r"Detection rate at \1 false detections per image (own threshold)"),
+        (r"froc: sum", "Sum of detection rates"),
+        (
+            rf"oroc_rank(\d+): TPIR{_AT} shared",
+            r"Rank-\1 TPIR at \2 false identifications per image (one threshold for all groups)",
+        ),
+        (rf"oroc_rank(\d+): TPIR{_AT}", r"Rank-\1 TPIR at \2 false identifications per image (own threshold)"),
+        (rf"oroc_documented_rank(\d+): TPIR{_AT}( shared)?", r"Rank-\1 TPIR at \2 as documented\3"),
+        (r"oroc_rank(\d+): sum", r"Sum of rank-\1 TPIR"),
+        ("found: rate", "Faces found"),
+        ("named first: rate", "Known faces named first"),
+    ),
+    shares=(r".*: (DR|TPIR)@.*", "found: rate", "named first: rate"),
+    tasks={"uccs/detection": "UCCS: face detection", "uccs/identification": "UCCS: watchlist identification"},
+    items="faces",
+)
+
 CONVENTIONS = (
     "Overlaps in single precision, best pair first; equal to the limit counts.",
     "The number of faces is lowered by the length of the exclusion list, whatever its ids are.",
@@ -41,7 +62,8 @@ CONVENTIONS = (
 )
 
 
-def _record_detection(
+def _record(
+    record: Callable[..., Records],
     dataset: Dataset[WatchlistFaces],
     predictions: WatchlistDetections,
     options: WatchlistDetectionOptions,
@@ -49,18 +71,9 @@ def _record_detection(
     *,
     items: bool = True,
 ) -> Iterator[Records]:
-    yield record_detection(_annotated(dataset), predictions, options.iou, items=items)
-
-
-def _record_identification(
-    dataset: Dataset[WatchlistFaces],
-    predictions: WatchlistDetections,
-    options: WatchlistIdentificationOptions,
-    tools: Tools,
-    *,
-    items: bool = True,
-) -> Iterator[Records]:
-    yield record_identification(_annotated(dataset), predictions, options.iou, options.ties, items=items)
+    if not len(dataset.truth):
+        raise DataError("The set has no annotated faces, so nothing can be evaluated. Use validation.")
+    yield record(dataset.truth, predictions, options, items=items)
 
 
 def _detection_metrics(options: WatchlistDetectionOptions) -> tuple[Metric[Any], ...]:
@@ -76,12 +89,6 @@ def _identification_metrics(options: WatchlistIdentificationOptions) -> tuple[Me
     documented = [OpenSet(f"oroc_documented_rank{r}", r, options.targets, every_score=True) for r in options.ranks]
     first = Rate("named first", "first", among="is_known", nothing="there is no known face")
     return (*published, first, *documented)
-
-
-def _annotated(dataset: Dataset[WatchlistFaces]) -> WatchlistFaces:
-    if not len(dataset.truth):
-        raise DataError("The set has no annotated faces, so nothing can be evaluated. Use validation.")
-    return dataset.truth
 
 
 def _demo(folder: Path) -> Sequence[Demo]:
@@ -108,7 +115,7 @@ detection = Task(
     load=load,
     codec=WatchlistDetectionCodec(),
     options=WatchlistDetectionOptions,
-    record=_record_detection,
+    record=partial(_record, record_detection),
     view=view_watchlist,
     badness=badness,
     metrics=_detection_metrics,
@@ -116,7 +123,7 @@ detection = Task(
     headline=("froc", "DR@0.1 shared"),
     sections=(points_section,),
     check=check,
-    explain=explain_detection,
+    explain=explain_curve,
     about=_about(
         "A detection score file: one line per detection, box as left, top, width, height. "
         "A recognition score file will do.",
@@ -131,10 +138,9 @@ identification = replace(
     summary="Name the people of a watchlist in surveillance pictures, and nobody else.",
     codec=WatchlistIdentificationCodec(),
     options=WatchlistIdentificationOptions,
-    record=_record_identification,
+    record=partial(_record, record_identification),
     metrics=_identification_metrics,
     headline=("oroc_rank1", "TPIR@0.1 shared"),
-    explain=explain_identification,
     about=_about(
         "A recognition score file: one line per detection with one similarity per subject; "
         "its binary store (NAME.npy with NAME.ids.npz); or a TOML naming the stores of gallery and probes.",

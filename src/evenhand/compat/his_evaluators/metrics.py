@@ -10,7 +10,8 @@ import numpy as np
 
 from evenhand.benchmarks.synthesis.catalogue import UNPAIRED_ORDER, canonical, entry_of
 from evenhand.benchmarks.synthesis.drawn import save
-from evenhand.benchmarks.synthesis.published_text import quality as quality_of
+from evenhand.compat.his_evaluators.evaluators.base import PairedMetricRunner, UnpairedMetricRunner
+from evenhand.compat.his_evaluators.evaluators.base import quality as quality_of
 from evenhand.core.errors import DataError
 from evenhand.files.writing import temporary_folder
 
@@ -27,8 +28,6 @@ class PublishedMetric:
 
     def calculate_score(self, pred_imgs: Any, ref_imgs: Any) -> float:
         """The score of predictions against references: one number for the batch."""
-        from evenhand.compat.his_evaluators.evaluators.base import PairedMetricRunner, UnpairedMetricRunner
-
         predictions, references = _pictures(pred_imgs), _pictures(ref_imgs)
         size = predictions.shape[1]
         runner = PairedMetricRunner if entry_of(self.name).paired else UnpairedMetricRunner

@@ -1,28 +1,51 @@
-"""The three commands before the evaluation: pictures in; a detection file, embedding stores and a score file out."""
+"""The three commands before the evaluation: pictures in; a detection file, embedding stores and a score file out.
+
+Detection as published is MTCNN with deliberately low thresholds, faces from 40 pixels on and at most fifty per image;
+YuNet is the modern second. Recognition aligns faces by five landmarks to 112 × 112 and embeds them by MagFace's
+iResNet, from a checkpoint that the user names; dlib's 128 numbers and SFace run out of the box. Embeddings are
+kept as they come, not scaled.
+
+Both go on where they were stopped: what was found in a picture is in a journal beside the detection file until that is
+written, and a store is whole or absent. Pictures are read ahead by threads while the network works. One that can't be
+read is named and counted, and the work goes on; so is a face that can't be cut out.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evenhand.benchmarks.uccs.data import list_images, read_gallery, read_subjects
-from evenhand.benchmarks.uccs.detections import read_found, write_detections
+import numpy as np
+
+from evenhand.benchmarks.uccs.data import list_images, read_gallery, read_subjects, subject_name
+from evenhand.benchmarks.uccs.detections import ImageDetections, from_corners, read_found, write_detections
 from evenhand.benchmarks.uccs.scoring import score_stores, write_binary, write_text
+from evenhand.benchmarks.uccs.stores import StoreOrigin, begin_stores, save_store, write_origin
 from evenhand.compat.uccs.config import Configuration
-from evenhand.compat.uccs.extraction import (
-    DetectorSetting,
-    Extraction,
-    ExtractionSummary,
-    build_embedder,
-    detect,
-    embed_gallery,
-    embed_probes,
-)
-from evenhand.core.errors import DataError, OptionError, PartError
+from evenhand.core.engine import Engine, Failed, Workplace, cause_of
+from evenhand.core.errors import DataError, EvenhandError, OptionError, PartError
+from evenhand.core.printing import duration
+from evenhand.core.records import Array
+from evenhand.core.task import InputFact, Unanswered
+from evenhand.files.inputs import hash_text
+from evenhand.files.writing import make_folder, remove, write_file
+from evenhand.store.journal import Journal, read_journal
+
+if TYPE_CHECKING:
+    from evenhand.instruments.detectors import FaceDetector
+    from evenhand.instruments.embedders import FaceEmbedder
+    from evenhand.instruments.faces import Face
+    from evenhand.instruments.pictures import Pixels
 
 Say = Callable[[str], None]
+LEAST_FACE = 40  # pixels
+FACTOR = 0.709
+LONGEST_LOOK = 300.0  # seconds for one picture, where the engine can stop it: some damaged ones never end
 
 
 def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say) -> None:
@@ -32,38 +55,46 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
     pictures = Path(config["image_directory"])
     table = Path(config["data_directory"]) / f"{config['which_set']}.csv"
     names, _ = list_images(table, pictures)
-    parallel = int(config["detection.parallel"])
     setting = DetectorSetting(
         own.detector,
         tuple(config["detection.thresholds"]),
         Path(own.model_folder) if own.model_folder else None,
         device_of(config, say) if own.detector == "mtcnn" else "cpu",
     )
-    out = Path(config["detection.results"])
-    detected, journal = detect(
-        names,
-        pictures,
-        setting,
-        engines.parse(f"processes:{parallel}") if parallel else None,
-        out,
-        most=int(config["detection.max_detections"]),
-        upright=own.upright,
-        say=say,
-        progress=RateOfProgress(say, "pictures"),
-    )
-    unreadable = detected.unreadable
-    _say_reasons(f"{len(unreadable)} of {len(names)} pictures could not be used", [*unreadable.values()], say)
-    if not detected.answers:
-        reason = next(iter((detected.failed or detected.unreadable).values()))
-        if not detected.failed:
+    detector = setting.build()
+    out, most, total = Path(config["detection.results"]), int(config["detection.max_detections"]), len(names)
+    listed = hash_text("\n".join(names))
+    journal = DetectionJournal(out, f"{detector.fingerprint}\n{pictures}\n{most}\n{own.upright}\n{listed}\n")
+    answers, failed, progress = journal.answers, dict[str, str](), RateOfProgress(say, "pictures")
+    todo = [name for name in names if name not in answers]
+    if answers:
+        say(f"continuing: {len(answers)} of {total} pictures are done")
+    parts = [PictureToSearch(pictures / name, most, own.upright) for name in todo]
+    parallel = int(config["detection.parallel"])
+    engine = engines.parse(f"processes:{parallel}") if parallel else None
+    outcomes = detect_by(engine, parts, setting) if engine else detect_here(parts, detector)
+    with closing(journal):
+        for name, outcome in zip(todo, outcomes, strict=True):
+            if isinstance(outcome, Failed):
+                failed[name] = outcome.cause
+            else:
+                journal.add(name, outcome)
+            progress(len(answers) + len(failed), total)
+    looked_at = [(name, answers[name]) for name in names if name in answers]
+    unreadable = [answer for _, answer in looked_at if isinstance(answer, str)]
+    detections = [(name, answer) for name, answer in looked_at if not isinstance(answer, str)]
+    _say_reasons(f"{len(unreadable)} of {total} pictures could not be used", unreadable, say)
+    if not detections:
+        if not failed:
             journal.discard()
-        raise DataError(f"None of {len(names)} pictures could be used, so {out} is left as it is: {reason}")
-    rows = write_detections(out, detected.answers)
-    say(f"wrote {out}: {rows} detections in {len(detected.answers)} pictures ({own.detector})")
-    if detected.failed:
-        name, cause = next(iter(detected.failed.items()))
+        reason = next(iter((*failed.values(), *unreadable)))
+        raise DataError(f"None of {total} pictures could be used, so {out} is left as it is: {reason}")
+    rows = write_detections(out, detections)
+    say(f"wrote {out}: {rows} detections in {len(detections)} pictures ({own.detector})")
+    if failed:
+        name, cause = next(iter(failed.items()))
         raise PartError(
-            f"The detector failed at {len(detected.failed)} of {len(names)} pictures, first at {name}: {cause}. "
+            f"The detector failed at {len(failed)} of {total} pictures, first at {name}: {cause}. "
             f"{out} lacks them; the same command looks at these pictures only."
         )
     journal.discard()
@@ -73,8 +104,9 @@ def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Sa
     """Embed the detected faces of the set, then the gallery."""
     device = device_of(config, say) if own.network == "magface" else "cpu"
     detections, source = read_found(Path(config["recognition.detection_file"]))
+    depth = config["recognition.arch"].removeprefix("iresnet")
     embedder = build_embedder(
-        _network(config, own),
+        f"magface-{depth}" if own.network == "magface" and depth != "100" else own.network,
         checkpoint=Path(own.checkpoint) if own.checkpoint else None,
         folder=Path(own.model_folder) if own.model_folder else None,
         device=device,
@@ -85,26 +117,26 @@ def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Sa
             given = embedder.dimensions
             raise OptionError(f"recognition.embedding_size is {wanted}; {own.network} gives {given} values.")
         say(f"note: {own.network} gives {embedder.dimensions} values per face, not {wanted}.")
-
-    workers = int(config["recognition.workers"])
-
-    def extraction(key: str, what: str) -> Extraction:
-        progress = RateOfProgress(say, what)
-        return Extraction(embedder, Path(config[key]), key, own.form, workers, own.upright, own.replace, progress)
-
-    probes = extraction("recognition.result_dir", "pictures")
-    done = embed_probes(detections, source, Path(config["image_directory"]), probes)
-    _say_embedded(
-        probes.folder, done, len(detections), f"{done.faces} faces in {done.stores} stores ({own.network})", say
-    )
+    pictures, data = Path(config["image_directory"]), Path(config["data_directory"])
+    stores = {
+        Path(name).stem: [_PictureToCut(name, pictures / name, _faces_of(answer), _entries_of(answer))]
+        for name, answer in sorted(detections.items())
+    }
+    how = _Extraction(embedder, config, own, say)
+    how.embed(stores, source, "recognition.result_dir", f"stores ({own.network})")
     if own.disable_gallery:
         return
-    data = Path(config["data_directory"])
     gallery, source = read_gallery(data / "gallery.csv")
-    subjects = extraction("scoring.gallery", "subjects")
-    batch = int(config["recognition.batch_size_perImg"])
-    done = embed_gallery(gallery, source, data / "gallery_images", subjects, batch=batch)
-    _say_embedded(subjects.folder, done, len(gallery), f"{done.faces} faces of {done.stores} subjects", say)
+    stores = {}
+    for picture in sorted(gallery, key=lambda picture: picture.subject):  # grouped, however many each has
+        # The folder is named before the underscore.
+        path = data / "gallery_images" / picture.file.partition("_")[0] / picture.file
+        entries = {"landmarks": picture.landmarks[np.newaxis]}
+        cut = _PictureToCut(picture.file, path, [_face_of(picture.landmarks)], entries)
+        stores.setdefault(subject_name(picture.subject), []).append(cut)
+    batch = max(10, int(config["recognition.batch_size_perImg"]) // 10 * 10)
+    how = replace(how, embedder=replace(embedder, batch=batch))
+    how.embed(stores, source, "scoring.gallery", "subjects")
 
 
 def scoring(config: Configuration, own: argparse.Namespace, say: Say) -> None:
@@ -119,11 +151,6 @@ def scoring(config: Configuration, own: argparse.Namespace, say: Say) -> None:
     write = write_binary if out.suffix == ".npy" else write_text
     rows = write(out, blocks, enrolment.subjects)
     say(f"wrote {out}: {rows} detections × {len(enrolment.subjects)} subjects")
-
-
-def _network(config: Configuration, own: argparse.Namespace) -> str:
-    depth = config["recognition.arch"].removeprefix("iresnet")
-    return f"magface-{depth}" if own.network == "magface" and depth != "100" else str(own.network)
 
 
 def device_of(config: Configuration, say: Say) -> str:
@@ -144,10 +171,267 @@ def device_of(config: Configuration, say: Say) -> str:
     return "cpu"
 
 
-def _say_embedded(folder: Path, done: ExtractionSummary, of: int, summary: str, say: Say) -> None:
-    _say_reasons(f"{len(done.unreadable)} of {of} pictures could not be used", [*done.unreadable.values()], say)
-    _say_reasons(f"{len(done.skipped)} faces were skipped", done.skipped, say)
-    say(f"wrote {folder}: {summary}")
+@dataclass(frozen=True)
+class DetectorSetting:
+    """Which detector, with what settings; small enough to be sent to another process."""
+
+    name: Literal["mtcnn", "yunet"]
+    thresholds: tuple[float, float, float]
+    folder: Path | None  # of weights
+    device: str
+
+    def build(self) -> FaceDetector:
+        """The detector, with its weights."""
+        from evenhand.instruments.detectors import mtcnn_detector, yunet_detector
+
+        if self.name == "yunet":
+            # The last threshold is YuNet's only one.
+            return yunet_detector(least_score=self.thresholds[-1], folder=self.folder)
+        return mtcnn_detector(
+            least_face=LEAST_FACE,
+            thresholds=self.thresholds,
+            factor=FACTOR,
+            folder=self.folder,
+            device=self.device,
+        )
+
+
+class DetectionJournal:
+    """What was found so far, in a hidden folder beside the detection file.
+
+    It belongs to one list of images and one setting; what another left is removed.
+    """
+
+    def __init__(self, results: Path, settings: str) -> None:
+        self._parent = make_folder(results.parent)
+        self.folder = self._parent / f".{results.name}.journal"
+        note = self.folder / "settings"
+        if self.folder.exists() and not (note.is_file() and note.read_text(encoding="utf-8") == settings):
+            self.discard()
+        done = read_journal(self.folder) if self.folder.exists() else {}
+        self.answers: dict[str, ImageDetections | str] = {  # of every picture, or why it can't be read
+            name: answer.reason if isinstance(answer, Unanswered) else ImageDetections(**answer)
+            for name, answer in done.items()
+        }
+        self._journal = Journal(self.folder, most_answers=1)
+        write_file(note, settings)
+
+    def add(self, name: str, answer: ImageDetections | str) -> None:
+        """Note what was found in a picture, or why it can't be read."""
+        self.answers[name] = answer
+        if isinstance(answer, str):
+            self._journal.add(name, Unanswered(answer))
+        else:
+            self._journal.add(name, {key: part for key, part in answer._asdict().items() if part is not None})
+
+    def close(self) -> None:
+        """Let go of the files; the next start goes on from here."""
+        self._journal.close()
+
+    def discard(self) -> None:
+        """Remove the journal: the detection file is written."""
+        remove(self.folder, below=self._parent)
+
+
+class PictureToSearch(NamedTuple):
+    """A picture in which faces are looked for; the surest `most` are kept, best first."""
+
+    path: Path
+    most: int
+    upright: bool
+
+
+def detect_here(
+    pictures: Sequence[PictureToSearch], detector: FaceDetector
+) -> Iterator[ImageDetections | str | Failed]:
+    """The detections of every picture, or why it can't be read; threads read pictures ahead of the network."""
+    for index, (picture, pixels) in enumerate(
+        zip(pictures, _ahead(pictures, _pixels, workers=2, depth=2), strict=True)
+    ):
+        if isinstance(pixels, str):
+            yield pixels
+            continue
+        try:
+            yield _detections(detector, pixels, picture.most)
+        except Exception as error:  # the others are looked at all the same
+            yield Failed(index, cause_of(error))
+
+
+def detect_by(
+    engine: Engine, pictures: Sequence[PictureToSearch], setting: DetectorSetting
+) -> Iterator[ImageDetections | str | Failed]:
+    """The same by the workers of an engine, each with a detector of its own."""
+    for outcome in engine.map(_detect, pictures, setup=setting.build, time_limit=LONGEST_LOOK):
+        yield outcome if isinstance(outcome, Failed) else outcome.value
+
+
+def _detect(picture: PictureToSearch, place: Workplace) -> ImageDetections | str:
+    pixels = _pixels(picture)
+    return pixels if isinstance(pixels, str) else _detections(place.kept, pixels, picture.most)
+
+
+def _ahead(pictures: Sequence[Any], work: Callable[[Any], Any], *, workers: int, depth: int) -> Iterator[Any]:
+    """What threads make of every picture, in order and a few ahead; or why it can't be read."""
+    from evenhand.instruments.ahead import TIME_LIMIT, ahead
+
+    outcomes = ahead(pictures, work, workers=workers, depth=depth)
+    for picture, outcome in zip(pictures, outcomes, strict=True):
+        yield f"{picture.path}: was not read within {TIME_LIMIT:.0f} seconds." if outcome.done is None else outcome.done
+
+
+def _pixels(picture: PictureToSearch) -> Pixels | str:
+    return _read(picture.path, upright=picture.upright)
+
+
+def _read(path: Path, *, upright: bool) -> Pixels | str:
+    """The pixels of a picture, or why it can't be read."""
+    from evenhand.instruments.errors import PictureError
+    from evenhand.instruments.pictures import AS_IT_IS, AS_STORED, load
+
+    try:
+        return load(path, AS_IT_IS if upright else AS_STORED).pixels
+    except PictureError as error:
+        return str(error)
+
+
+def _detections(detector: FaceDetector, pixels: Pixels, most: int) -> ImageDetections:
+    faces = detector.faces(pixels)[:most]
+    marks = [face.landmarks for face in faces]
+    complete = all(mark is not None for mark in marks)
+    landmarks = np.array(marks, dtype=np.float32).reshape(-1, 5, 2) if complete else None
+    corners = np.array([face.box for face in faces], dtype=np.float32).reshape(-1, 4)
+    return from_corners(np.array([face.score for face in faces], dtype=np.float32), corners, landmarks)
+
+
+def build_embedder(
+    name: str, *, checkpoint: Path | None = None, folder: Path | None = None, device: str = "cpu"
+) -> FaceEmbedder:
+    """The embedding network of that name; `checkpoint` is its file."""
+    from evenhand.instruments.embedders import face_embedder
+
+    weights = {"dlib": "dlib-embedding"}.get(name, "magface" if name.startswith("magface") else name)
+    paths = {weights: checkpoint} if checkpoint is not None else {}
+    return face_embedder(name, paths=paths, folder=folder, device=device)
+
+
+@dataclass(frozen=True)
+class _Extraction:
+    """Faces into stores, by one network and the options of one call."""
+
+    embedder: FaceEmbedder
+    config: Configuration
+    own: argparse.Namespace
+    say: Say
+
+    def embed(self, stores: Mapping[str, Sequence[_PictureToCut]], source: InputFact, option: str, what: str) -> None:
+        """Write every store that is not there, and note at the end that all are.
+
+        `option` names the folder. Raises when there is no store then; and when nothing of a subject could be used.
+        """
+        folder, form, is_gallery = Path(self.config[option]), self.own.form, what == "subjects"
+        if not stores:
+            lack = "names no picture" if is_gallery else "has no detection"
+            raise DataError(f"{source.path} {lack}, so there is no face to embed. Nothing was written.")
+        read_as = "turned upright" if self.own.upright else "as stored"
+        origin = StoreOrigin(self.embedder.fingerprint, read_as, source.path, source.sha256, form)
+        there = begin_stores(folder, origin, option, replace=self.own.replace)
+        todo = {name: pictures for name, pictures in stores.items() if name not in there}
+        faces = sum(len(picture.faces) for name in stores.keys() - todo.keys() for picture in stores[name])
+        unreadable: list[str] = []
+        skipped: list[str] = []
+        every = [picture for pictures in todo.values() for picture in pictures]
+        workers = int(self.config["recognition.workers"])
+        cut = _ahead(every, self._cut, workers=workers, depth=2 * workers)
+        progress = RateOfProgress(self.say, "subjects" if is_gallery else "pictures")
+        for number, (name, pictures) in enumerate(todo.items(), len(stores) - len(todo) + 1):
+            crops: list[Pixels] = []
+            parts: list[dict[str, Array]] = []
+            why = ""
+            for picture, cuts in zip(pictures, cut, strict=False):  # the cuts of the other stores follow
+                if isinstance(cuts, str):
+                    unreadable.append(why := cuts)
+                    continue
+                kept = [place for place, crop in enumerate(cuts) if not isinstance(crop, str)]
+                crops += [cuts[place] for place in kept]
+                parts.append({entry: array[kept] for entry, array in picture.entries.items()})
+                for place, reason in enumerate(cuts):
+                    if isinstance(reason, str):
+                        why = f"{picture.name}{'' if is_gallery else f', detection {place}'}: {reason}"
+                        skipped.append(why)
+            if crops:
+                entries = {entry: np.concatenate([part[entry] for part in parts]) for entry in parts[0]}
+                save_store(folder, name, entries | {"embeddings": self.embedder.embed_crops(crops)}, form)
+            elif is_gallery:
+                raise DataError(f"No gallery picture of subject {name} could be used: {why}")
+            faces += len(crops)
+            progress(number, len(stores))
+        there_now = len(list(folder.glob(f"*.{form}")))
+        if not there_now:
+            reason = next(iter((*unreadable, *skipped)), "")
+            raise DataError(f"No face could be embedded, so there is no store: {reason}")
+        write_origin(folder, replace(origin, stores=there_now))
+        total = sum(map(len, stores.values()))
+        _say_reasons(f"{len(unreadable)} of {total} pictures could not be used", unreadable, self.say)
+        _say_reasons(f"{len(skipped)} faces were skipped", skipped, self.say)
+        self.say(f"wrote {folder}: {faces} faces {'of' if is_gallery else 'in'} {there_now} {what}")
+
+    def _cut(self, picture: _PictureToCut) -> list[Pixels | str] | str:
+        """Per face its pixels, or why it can't be cut out; or why the picture can't be read."""
+        pixels = _read(picture.path, upright=self.own.upright)
+        return pixels if isinstance(pixels, str) else [_crop(pixels, face, self.embedder) for face in picture.faces]
+
+
+class _PictureToCut(NamedTuple):
+    """A picture, the faces to cut out of it, and what a store has of each beside its embedding."""
+
+    name: str
+    path: Path
+    faces: Sequence[Face]
+    entries: Mapping[str, Array]
+
+
+def _entries_of(answer: ImageDetections) -> dict[str, Array]:
+    entries = {
+        "detection_scores": np.asarray(answer.scores, dtype=np.float64).reshape(-1, 1),
+        "bboxes": np.asarray(answer.boxes_xywh, dtype=np.float64),
+    }
+    return entries if answer.landmarks is None else entries | {"landmarks": np.asarray(answer.landmarks, np.float64)}
+
+
+def _crop(pixels: Pixels, face: Face, embedder: FaceEmbedder) -> Pixels | str:
+    if face.landmarks is not None and np.ptp(face.landmarks, axis=0).max() < 1e-3:
+        return "all landmarks coincide."
+    try:
+        return embedder.cut(pixels, face)
+    except EvenhandError as error:
+        return str(error)
+
+
+def _faces_of(answer: ImageDetections) -> list[Face]:
+    from evenhand.instruments.faces import Face
+
+    if answer.landmarks is not None:
+        return [_face_of(points, float(score)) for points, score in zip(answer.landmarks, answer.scores, strict=True)]
+    x, y, width, height = np.asarray(answer.boxes_xywh, dtype=np.float64).reshape(-1, 4).T.tolist()
+    boxes = zip(x, y, width, height, strict=True)
+    return [Face((a, b, a + c, b + d), float(s)) for (a, b, c, d), s in zip(boxes, answer.scores, strict=True)]
+
+
+def _face_of(landmarks: Array, score: float = 1.0) -> Face:
+    """A face from its landmarks, with the box that networks without landmarks of their own want.
+
+    The same rule for gallery and probes: a square of 80 in the 112-pixel template around (56, 70),
+    carried back to the picture.
+    """
+    from evenhand.instruments.faces import TEMPLATE_112, Face
+
+    points = np.asarray(landmarks, dtype=np.float64)
+    spread = float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum()))
+    ours = float(np.sqrt(((TEMPLATE_112 - TEMPLATE_112.mean(axis=0)) ** 2).sum()))
+    scale = spread / ours
+    x, y = points.mean(axis=0) + (np.array([56.0, 70.0]) - TEMPLATE_112.mean(axis=0)) * scale
+    half = 40.0 * scale
+    return Face((float(x - half), float(y - half), float(x + half), float(y + half)), score, points)
 
 
 def _say_reasons(what: str, reasons: Sequence[str], say: Say, most: int = 20) -> None:
@@ -177,21 +461,6 @@ class RateOfProgress:
         self._said = now
         here = done - self._first + 1
         rate = here / max(now - self._begun, 1e-9)
-        left = f", {_duration((total - done) / rate)} left" if done < total else ""
-        self._say(f"{done} of {total} {self._what}, {_per_second(rate)}{left}")
-
-
-def _per_second(rate: float) -> str:
-    return f"{rate:.1f} per second" if rate >= 1 else f"{1 / rate:.1f} seconds each"
-
-
-def _duration(seconds: float) -> str:
-    """A time in the two units that matter.
-
-    >>> _duration(5000)
-    '1 h 23 min'
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+        speed = f"{rate:.1f} per second" if rate >= 1 else f"{1 / rate:.1f} seconds each"
+        left = f", {duration((total - done) / rate)} left" if done < total else ""
+        self._say(f"{done} of {total} {self._what}, {speed}{left}")

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evenhand.compat.uccs.config import (
     Configuration,
@@ -23,7 +23,6 @@ from evenhand.compat.uccs.config import (
     leaves,
     load_files,
     resolve,
-    split_arguments,
 )
 from evenhand.compat.uccs.preflight import check_call
 from evenhand.core.errors import EvenhandError, InputError
@@ -119,7 +118,8 @@ def _work(name: str, run: CommandCall) -> None:
 
 def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] | None = None) -> CommandCall:
     """The configuration and options of a command line; raises `UsageError` when it can't be understood."""
-    files, options = split_arguments(arguments)
+    first = next((place for place, argument in enumerate(arguments) if argument.startswith("-")), len(arguments))
+    files, options = arguments[:first], arguments[first:]
     was_read: list[Path] = []
     tree = load_files([Path(file) for file in files], was_read)
     usage = f"evenhand uccs {name} [CONFIG.yaml …] [options]"
@@ -127,20 +127,13 @@ def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] |
     SUBCOMMANDS[name].add(parser)
     add_options(parser, tree)
     given = vars(parser.parse_args(options))
-    names = dict(leaves(tree))
-    dotted = {key: value for key, value in given.items() if key in names}
-    own = argparse.Namespace(**{key: value for key, value in given.items() if key not in dotted})
+    dotted = {key: given.pop(key) for key, _ in leaves(tree) if key in given}
+    own = argparse.Namespace(**given)
     run = CommandCall(resolve(tree, dotted), own, tuple(was_read), say or _say)
     if name == "evaluation":
         for task in own.tasks:
             labels_of(run.config, task)
     return run
-
-
-def resolved_tree(run: CommandCall) -> dict[str, Any]:
-    """The complete configuration of a run, with its tasks."""
-    tree = run.config.tree()
-    return tree | {"tasks": list(run.own.tasks)} if hasattr(run.own, "tasks") else tree
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,6 @@ class Configuration:
             self.fallbacks.append(key)
         return _filled(self.defaults[key], {**self.defaults, **self.values})
 
-    def tree(self) -> Tree:
-        """The values as nested sections, in the order of the file."""
-        return _nested(self.values)
-
 
 def default_text() -> str:
     """The packaged configuration, with its comments."""
@@ -65,14 +61,6 @@ def help_texts() -> dict[str, str]:
         sections = [*sections[: len(indent) // 2], name]
         texts[".".join(sections)] = comment
     return texts
-
-
-def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Configuration files (before the first option), and the rest."""
-    for place, argument in enumerate(arguments):
-        if argument.startswith("-"):
-            return list(arguments[:place]), list(arguments[place:])
-    return list(arguments), []
 
 
 def load_files(files: Sequence[Path], was_read: list[Path] | None = None) -> Tree:
@@ -143,8 +131,7 @@ def add_options(parser: argparse.ArgumentParser, tree: Tree) -> None:
 
 def resolve(tree: Tree, given: Mapping[str, Any]) -> Configuration:
     """The configuration with options put in and placeholders filled."""
-    values = dict(leaves(tree))
-    values.update({key: value for key, value in given.items() if key in values})
+    values = {**dict(leaves(tree)), **given}
     for key, value in values.items():
         values[key] = _filled(value, values)
     defaults = dict(leaves(_parsed(default_text(), PACKAGED)))
@@ -220,7 +207,7 @@ def _parsed(text: str, where: str, *, check: bool = True) -> Tree:
         raise UsageError(f"{where} holds {type(tree).__name__}; a configuration has named sections and values.")
     if check:
         _check_types(tree, dict(_lines(node)), where)
-    return _nested(tree)
+    return nested(tree)
 
 
 def _check_structure(text: str, where: str) -> None:
@@ -237,16 +224,16 @@ def _check_structure(text: str, where: str) -> None:
             raise UsageError(f"{where}: sections are nested too deeply.")
 
 
-def _nested(tree: Mapping[str, Any]) -> Tree:
+def nested(tree: Mapping[str, Any]) -> Tree:
     """Sections for names with dots: `eval.iou: 0.4` is `eval: {iou: 0.4}`."""
-    nested: Tree = {}
+    top: Tree = {}
     for name, value in tree.items():
         *sections, last = str(name).split(".")
-        place = nested
+        place = top
         for section in sections:
             place = place.setdefault(section, {})
-        place[last] = _nested(value) if isinstance(value, dict) else value
-    return nested
+        place[last] = nested(value) if isinstance(value, dict) else value
+    return top
 
 
 def _lines(node: Any, above: str = "") -> Iterator[tuple[str, int]]:

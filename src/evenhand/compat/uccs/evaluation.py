@@ -16,21 +16,21 @@ from typing import Any, NamedTuple, cast
 from evenhand import api
 from evenhand.benchmarks.uccs.tasks import detection, identification
 from evenhand.compat.uccs.config import Configuration, labels_of
-from evenhand.compat.uccs.figures import CurveFigure, CurveReport, draw, figure_path, froc_figure, oroc_figure
 from evenhand.compat.uccs.outcomes import (
     SystemOutcome,
     band,
+    curve_figure,
     curves_csv,
-    detection_outcome,
     groups,
-    identification_outcome,
     intervals,
+    outcome_of,
     report_json,
 )
+from evenhand.compat.uccs.preflight import figure_path
 from evenhand.core.metric import Undefined
 from evenhand.core.task import Task
 from evenhand.files.writing import write_file
-from evenhand.store.runs import Run
+from evenhand.reporting import drawing
 
 Say = Callable[[str], None]
 
@@ -40,7 +40,6 @@ class _TaskOutput(NamedTuple):
 
     task: Task[Any, Any]
     figure: str  # the option that names it
-    outcome_of: Callable[[Run], SystemOutcome]
     counts: str  # what is said of a system
     faces: str  # the count that the figure is drawn to
 
@@ -49,14 +48,12 @@ _TASKS = {
     "detection": _TaskOutput(
         detection,
         "froc",
-        detection_outcome,
         "{faces_evaluated} faces evaluated, {true_detections} detected, {false_detections} false detections",
         "faces_evaluated",
     ),
     "recognition": _TaskOutput(
         identification,
         "oroc",
-        identification_outcome,
         "{known_faces_evaluated} known faces evaluated, {matched_known} detected, "
         "{matched_unknown} unknown faces detected, {misdetections} false detections",
         "known_faces_evaluated",
@@ -82,7 +79,7 @@ def outputs_of(config: Configuration, own: argparse.Namespace) -> Iterator[tuple
         option = f"eval.{name}.{_TASKS[name].figure}"
         figure, ranks = Path(config[option]), ranks_of(name, config, own)
         if not own.no_figure:
-            yield from ((figure_path(_figure_path(figure, rank, ranks)), option) for rank in ranks)
+            yield from ((_figure_path(figure, rank, ranks), option) for rank in ranks)
         yield from ((figure.with_suffix(suffix), f"the {suffix} of {option}") for suffix in (".json", ".csv"))
 
 
@@ -98,28 +95,26 @@ def _evaluate_task(name: str, how: _TaskOutput, config: Configuration, own: argp
         further = _further(outcomes, rank, metric, own, say)
         extra |= {f"{key}_rank{rank}" if len(ranks) > 1 else key: value for key, value in further.items()}
     path = Path(config[f"eval.{name}.{how.figure}"])
-    _write(path, outcomes, extra, say)
+    for suffix, content in ((".json", report_json(outcomes, extra)), (".csv", curves_csv(outcomes))):
+        write_file(path.with_suffix(suffix), content)
+        say(f"wrote {path.with_suffix(suffix)}")
     faces = max(next(iter(outcomes.values())).counts[how.faces], 0)
-    drawn = {"linear": config["eval.linear"], "numbers": config[f"eval.{name}.plot_numbers"]}
+    numbers = config[f"eval.{name}.plot_numbers"]
     for rank, metric in metrics.items():
-        systems = _with_bands(outcomes, rank, metric, own)
-        figure = (
-            oroc_figure(systems, rank=rank, known=faces, **drawn)
-            if rank
-            else froc_figure(systems, faces=faces, **drawn)
-        )
-        _draw(figure, _figure_path(path, rank, ranks), own, say)
-
-
-def _with_bands(
-    outcomes: Mapping[str, SystemOutcome], rank: int, metric: str, own: argparse.Namespace
-) -> dict[str, CurveReport]:
-    """The curves of a rank, with intervals unless they are switched off."""
-    is_banded = own.draws and not own.no_figure
-    return {
-        label: replace(outcome.curves[rank], band=band(outcome, rank, metric, own.draws) if is_banded else None)
-        for label, outcome in outcomes.items()
-    }
+        systems = {label: outcome.curves[rank] for label, outcome in outcomes.items()}
+        for label, report in systems.items():
+            if not len(report.heights(numbers=numbers)):
+                say(f"note: the curve of {label} has no points and is not drawn.")
+        if own.no_figure:
+            continue
+        if own.draws:
+            limits = {label: band(outcome, rank, metric, own.draws) for label, outcome in outcomes.items()}
+            systems = {label: replace(report, band=limits[label]) for label, report in systems.items()}
+        figure = curve_figure(systems, rank=rank, faces=faces, linear=config["eval.linear"], numbers=numbers)
+        target = _figure_path(path, rank, ranks)
+        if figure.data.rows:
+            drawing.write_figure(figure, target)
+        say(f"wrote {target}" if figure.data.rows else f"note: no curve has points, so {target} is not drawn.")
 
 
 def _outcomes(
@@ -139,7 +134,7 @@ def _outcomes(
         record = partial(cast(Any, record), items=False)
     task = replace(how.task, metrics=lambda chosen: tuple(m for m in every(chosen) if m.name in shown), record=record)
     return {
-        label: how.outcome_of(
+        label: outcome_of(
             api.evaluate(
                 task,
                 path,
@@ -201,25 +196,6 @@ def _say_points(outcomes: Mapping[str, SystemOutcome], rank: int, name: str, say
         say(f"{label:<{width}}" + "".join(f"{cell:>10}" for cell in cells))
 
 
-def _write(figure: Path, outcomes: Mapping[str, SystemOutcome], extra: Mapping[str, Any], say: Say) -> None:
-    """Write `NAME.json` (everything) and `NAME.csv` (curves as a long table) beside a figure's path."""
-    for suffix, content in ((".json", report_json(outcomes, extra)), (".csv", curves_csv(outcomes))):
-        write_file(figure.with_suffix(suffix), content)
-        say(f"wrote {figure.with_suffix(suffix)}")
-
-
-def _draw(figure: CurveFigure, path: Path, own: argparse.Namespace, say: Say) -> None:
-    for label in figure.left_out:
-        say(f"note: the curve of {label} has no points and is not drawn.")
-    if own.no_figure:
-        return
-    if not figure.lines:
-        say(f"note: no curve has points, so {path} is not drawn.")
-        return
-    draw(figure, path)
-    say(f"wrote {figure_path(path)}")
-
-
 def _figure_path(figure: Path, rank: int, ranks: tuple[int, ...]) -> Path:
     """Where the figure of a rank goes: the named file, or one with the rank in its name when there are several."""
-    return figure if len(ranks) == 1 else figure.with_name(f"{figure.stem}-rank{rank}{figure.suffix}")
+    return figure_path(figure if len(ranks) == 1 else figure.with_name(f"{figure.stem}-rank{rank}{figure.suffix}"))

@@ -2,6 +2,10 @@
 
 The complete curves in counts and rates, every denominator, the operating points of the competition with their sum and
 intervals; as JSON (everything) and CSV (curves as a long table).
+
+The two figures have the scales, limits, labels and colours of the published ones: limits of the horizontal axis run
+from the smallest last value over all curves (0 when linear) to the largest first one. The operating points of the
+challenge are marked on every curve, intervals are bands, and the legend is below the axes, so that it covers no curve.
 """
 
 from __future__ import annotations
@@ -9,19 +13,51 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from evenhand import api
-from evenhand.compat.uccs.figures import Band, CurveReport
-from evenhand.core.metric import Undefined
+from evenhand.benchmarks.uccs.sections import curve_at
+from evenhand.core.metric import Curve, Undefined
+from evenhand.core.page import Cell, Figure, Lines, Table
 from evenhand.core.records import EVERYONE, Array
-from evenhand.core.results import Results
 from evenhand.metrics.curves import Event, FreeResponse, OpenSet
-from evenhand.metrics.free_response import FreeResponseCurve, free_response, read_at
+from evenhand.metrics.free_response import FreeResponseCurve, FrocPoint, read_at, sum_of
+from evenhand.reporting.curves import visible
 from evenhand.store.runs import Run
+
+# The colours that figures of the challenge have been drawn in; beyond the eighth system lines are dashed.
+COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
+SIZE = (7.0 * 96, 4.5 * 96)  # inches of 96 pixels
+
+
+class Band(NamedTuple):
+    """Limits of a curve's rate at some places of the horizontal axis."""
+
+    x: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class CurveReport:
+    """One curve with its operating points, and its limits where they are drawn."""
+
+    curve: FreeResponseCurve
+    readings: tuple[FrocPoint, ...] = ()
+    band: Band | None = None
+
+    @property
+    def sum(self) -> float | Undefined:
+        """The competition's ranking: the rates at the targets, added."""
+        return sum_of(self.readings)
+
+    def heights(self, *, numbers: bool) -> Array:
+        """The rate at every threshold, or the number of faces; nothing where it is undefined."""
+        heights = self.curve.positives.astype(np.float64) if numbers else self.curve.rate
+        return np.zeros(0) if isinstance(heights, Undefined) else heights
 
 
 @dataclass(frozen=True)
@@ -52,54 +88,53 @@ class SystemOutcome:
         return tuple(dict.fromkeys(messages))
 
 
-def detection_outcome(run: Run) -> SystemOutcome:
-    """The FROC curve, counts and operating points of a run of `uccs/detection`."""
-    rows, results = run.records(), run.results
-    kind, score = rows["kind"], rows["score"]
-    faces = int(rows["faces"].sum())
-    curve = free_response(
-        score[kind == Event.FOUND], score[kind == Event.FALSE_ALARM], faces=faces, images=results.facts["images"]
-    )
-    counts = {
-        "images": results.facts["images"],
-        "faces_total": results.facts["faces"],
-        "exclusion_list_length": results.facts["exclusion list"],
-        "faces_evaluated": faces,
-        "true_detections": _count(kind, Event.FOUND),
-        "missed_faces": _count(kind, Event.MISSED),
-        "false_detections": _count(kind, Event.FALSE_ALARM),
-        "ignored_detections": _count(kind, Event.IGNORED),
-        **_image_counts(results),
-    }
-    return SystemOutcome(run, counts, {0: CurveReport(curve, read_at(curve, results.options["targets"]))}, {})
+# The counts of a task in the words of the challenge: facts of the data, and events of the rows.
+_COUNTS: Mapping[str, Mapping[str, str | Event]] = {
+    "faces": {
+        "images": "images",
+        "faces_total": "faces",
+        "exclusion_list_length": "exclusion list",
+        "faces_evaluated": "evaluated",
+        "true_detections": Event.FOUND,
+        "missed_faces": Event.MISSED,
+        "false_detections": Event.FALSE_ALARM,
+        "ignored_detections": Event.IGNORED,
+    },
+    "known": {
+        "images": "images",
+        "known_faces_total": "known faces",
+        "exclusion_list_length": "exclusion list",
+        "known_faces_evaluated": "evaluated",
+        "matched_known": Event.FOUND,
+        "matched_unknown": Event.STRANGER,
+        "missed_known": Event.MISSED,
+        "misdetections": Event.FALSE_ALARM,
+        "ignored_detections": Event.IGNORED,
+        "subjects": "subjects",
+    },
+}
 
 
-def identification_outcome(run: Run) -> SystemOutcome:
-    """The O-ROC curves, counts and operating points of a run of `uccs/identification`, at all its ranks."""
+def outcome_of(run: Run) -> SystemOutcome:
+    """The FROC curve of a run of `uccs/detection`, or the O-ROC curves of one of `uccs/identification`, with counts."""
     rows, results = run.records(), run.results
-    kind, score, rank = rows["kind"], rows["score"], rows["rank"]
-    known, images = int(rows["known"].sum()), results.facts["images"]
-    false = score[(kind == Event.FALSE_ALARM) | (kind == Event.STRANGER)]
-    curves: dict[bool, dict[int, CurveReport]] = {False: {}, True: {}}
-    for limit in results.options["ranks"]:
-        hits = score[(kind == Event.FOUND) & (rank <= limit)]
-        for every_score, reports in curves.items():
-            curve = free_response(hits, false, faces=known, images=images, every_score=every_score)
-            reports[limit] = CurveReport(curve, read_at(curve, results.options["targets"]))
+    ranks = results.options.get("ranks")
+
+    def reports(*, every_score: bool) -> dict[int, CurveReport]:
+        curves = {rank: curve_at(rows, rank, every_score=every_score) for rank in ranks or (0,)}
+        return {rank: CurveReport(curve, read_at(curve, results.options["targets"])) for rank, curve in curves.items()}
+
+    kind, counted = rows["kind"], "known" if ranks else "faces"
+    events = np.bincount(kind[(kind != Event.MISSED) | (rows[counted] > 0)], minlength=len(Event))
+    facts, coverage = {**results.facts, "evaluated": int(rows[counted].sum())}, results.coverage
     counts = {
-        "images": images,
-        "known_faces_total": results.facts["known faces"],
-        "exclusion_list_length": results.facts["exclusion list"],
-        "known_faces_evaluated": known,
-        "matched_known": _count(kind, Event.FOUND),
-        "matched_unknown": _count(kind, Event.STRANGER),
-        "missed_known": int(((kind == Event.MISSED) & (rows["known"] > 0)).sum()),
-        "misdetections": _count(kind, Event.FALSE_ALARM),
-        "ignored_detections": _count(kind, Event.IGNORED),
-        "subjects": results.facts["subjects"],
-        **_image_counts(results),
+        name: int(events[what]) if isinstance(what, Event) else facts[what] for name, what in _COUNTS[counted].items()
+    } | {
+        "images_with_ground_truth_and_detections": coverage.answered,
+        "images_with_detections_but_no_ground_truth": coverage.extra,
+        "detections_on_unannotated_images": coverage.reasons.get("rows on images that are not annotated", 0),
     }
-    return SystemOutcome(run, counts, curves[False], curves[True])
+    return SystemOutcome(run, counts, reports(every_score=False), reports(every_score=True) if ranks else {})
 
 
 def as_plain(outcome: SystemOutcome) -> dict[str, Any]:
@@ -111,9 +146,8 @@ def as_plain(outcome: SystemOutcome) -> dict[str, Any]:
         "counts": dict(outcome.counts),
     }
     if is_detection:
-        report = outcome.curves[0]
-        plain["curve"] = _plain_curve(report, "detection_rate", "false_detections_per_image", "detected_faces")
-        plain |= _plain_points(report)
+        names = ("detection_rate", "false_detections_per_image", "detected_faces")
+        plain |= {"curve": _plain_curve(outcome.curves[0], *names), **_plain_points(outcome.curves[0])}
     else:
         for name, curves in (("ranks", outcome.curves), ("oroc_documented", outcome.documented)):
             plain[name] = {
@@ -242,10 +276,8 @@ def _plain_curve(report: CurveReport, rate_name: str, x_name: str, count_name: s
 
 
 def _plain_points(report: CurveReport) -> dict[str, Any]:
-    points = [
-        {"target": reading.target, "rate": reading.rate, "threshold": reading.threshold, "actual": reading.actual}
-        for reading in report.readings
-    ]
+    names = ("target", "rate", "threshold", "actual")
+    points = [{name: getattr(reading, name) for name in names} for reading in report.readings]
     return {"operating_points": points, "sum": None if isinstance(report.sum, Undefined) else report.sum}
 
 
@@ -253,14 +285,47 @@ def _is_of_the_challenge(output: str) -> bool:
     return output != "curve" and not output.endswith(" shared")
 
 
-def _count(kind: Array, event: Event) -> int:
-    return int(np.count_nonzero(kind == event))
+def curve_figure(
+    systems: Mapping[str, CurveReport], *, rank: int, faces: int, linear: bool = False, numbers: bool = False
+) -> Figure:
+    """Correct faces against false alarms per image, one line per system that has points; rank 0 is detection.
 
-
-def _image_counts(results: Results) -> dict[str, int]:
-    coverage = results.coverage
-    return {
-        "images_with_ground_truth_and_detections": coverage.answered,
-        "images_with_detections_but_no_ground_truth": coverage.extra,
-        "detections_on_unannotated_images": coverage.reasons.get("rows on images that are not annotated", 0),
-    }
+    A table that says the same is part of the figure.
+    """
+    title, x_label = (f"Rank {rank} O-ROC curve", "FPI Per Image") if rank else ("", "False Detection Per Image")
+    rate_label, number_label = ("TPIR Per Face", "TPI") if rank else ("Detection Rate", "Number of Detections")
+    y_label = number_label if numbers else rate_label
+    rows: list[tuple[Cell, ...]] = []
+    points: list[tuple[str, float, float]] = []
+    ends: list[tuple[float, float]] = []
+    for label, system in systems.items():
+        x, y = system.curve.per_image, system.heights(numbers=numbers)
+        if not len(y):
+            continue
+        factor = system.curve.faces if numbers else 1.0
+        places = visible(Curve(x, y, x_label, y_label, log_x=not linear))
+        rows += [(label, float(x[place]), float(y[place]), None, None) for place in places]
+        if system.band is not None:
+            limits = zip(*(side.tolist() for side in system.band), strict=True)
+            rows += [(label, at, None, low * factor, high * factor) for at, low, high in limits]
+        points += [
+            (label, reading.actual, reading.rate * factor)
+            for reading in system.readings
+            if reading.rate is not None and reading.actual is not None
+        ]
+        ends.append((float(x[-1]), float(x[0])))
+    low = 0.0 if linear else min((last for last, _ in ends), default=1e-3)
+    high = max((first for _, first in ends), default=1.0)
+    chart = Lines(
+        log_x=not linear,
+        low=3,
+        high=4,
+        points=tuple(points),
+        framed=True,
+        colours=COLOURS,
+        x_domain=(low, high) if high > low else (low - 0.5 if linear else low / 2, high + 0.5 if linear else 2 * high),
+        y_domain=(0.0, float(faces) if numbers else 1.0),
+        size=SIZE,
+    )
+    columns = ("system", x_label, y_label, "low", "high")
+    return Figure(title, chart, Table(title or y_label, columns, tuple(rows)))

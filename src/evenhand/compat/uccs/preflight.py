@@ -14,7 +14,6 @@ from pathlib import Path
 from evenhand.benchmarks.uccs.options import check_ranks
 from evenhand.benchmarks.uccs.stores import ids_path, origin_path
 from evenhand.compat.uccs.config import Configuration, labels_of
-from evenhand.compat.uccs.figures import figure_path
 from evenhand.core.errors import DataError, OptionError, StorageError
 from evenhand.files.writing import PathPolicy
 from evenhand.reporting.drawing import check_format
@@ -22,36 +21,75 @@ from evenhand.reporting.drawing import check_format
 ARCHITECTURES = ("iresnet18", "iresnet34", "iresnet50", "iresnet100")
 
 
+_LEAST = {
+    "baseline_detection": {"detection.max_detections": 1, "detection.parallel": 0},
+    "baseline_recognition": {
+        "recognition.workers": 0,
+        "recognition.batch_size_perImg": 1,
+        "recognition.embedding_size": 1,
+    },
+}
+Paths = Iterator[tuple[Path, str]]
+
+
 def check_call(name: str, config: Configuration, own: argparse.Namespace, files: Sequence[Path] = ()) -> None:
     """Raise for anything that would stop the command later, or that would destroy a file."""
-    _VALUES[name](config, own)
-    policy = paths_of(name, config, own, files)
+    for key, least in _LEAST.get(name, {}).items():
+        if config[key] < least:
+            raise OptionError(f"{key} is {config[key]}; a whole number from {least} on is expected.")
+    if name == "evaluation":
+        _check_evaluation(config, own)
+    elif name == "baseline_detection":
+        thresholds = config["detection.thresholds"]
+        if len(thresholds) != 3 or not all(0 <= threshold <= 1 for threshold in thresholds):
+            raise OptionError(f"detection.thresholds is {thresholds}; three numbers from 0 to 1 are expected.")
+    else:
+        _check_gallery(config, own)
+    read = [(file, "the configuration") for file in files]
+    policy = PathPolicy([*read, *_data(config), *_reads(name, config, own)], list(_writes(name, config, own)))
     policy.check()
     for path, what in policy.outputs:
         _check_writable(path, what)
 
 
-def paths_of(name: str, config: Configuration, own: argparse.Namespace, files: Sequence[Path] = ()) -> PathPolicy:
-    """Everything that a command reads and writes."""
-    policy = PathPolicy()
-    for file in files:
-        policy.reads(file, "the configuration")
+def _check_evaluation(config: Configuration, own: argparse.Namespace) -> None:
+    iou = config["eval.iou"]
+    if not 0 < iou <= 1:
+        raise OptionError(f"eval.iou is {iou:g}; an overlap limit lies above 0 and at most at 1, usually 0.5.")
+    check_ranks(own.ranks or [config["eval.recognition.rank"]])
+    if own.draws < 0:
+        raise OptionError(f"--draws is {own.draws}; 0 switches intervals off, 2000 is usual.")
+    if not all(0 < target < float("inf") for target in own.targets):
+        raise OptionError(f"--targets is {own.targets}; each is a number of false alarms per image above 0.")
+    if not own.no_figure:
+        for task, key in (("detection", "froc"), ("recognition", "oroc")):
+            if task in own.tasks:
+                check_format(figure_path(Path(config[f"eval.{task}.{key}"])))
+
+
+def figure_path(path: Path) -> Path:
+    """Where a figure is written: a name without extension gets `.png`."""
+    return path if path.suffix else path.with_name(path.name + ".png")
+
+
+def _check_gallery(config: Configuration, own: argparse.Namespace) -> None:
+    if getattr(own, "network", "") == "magface" and config["recognition.arch"] not in ARCHITECTURES:
+        raise OptionError(f"recognition.arch is {config['recognition.arch']!r}; known: {', '.join(ARCHITECTURES)}.")
+    table = Path(config["data_directory"]) / "gallery.csv"
+    if not getattr(own, "disable_gallery", False) and not table.is_file():
+        raise DataError(f"{table} does not exist. It names the subjects of the watchlist; check data_directory.")
+
+
+def _data(config: Configuration) -> Paths:
+    """The data folder: every file in it, and what a command may look for."""
     data = Path(config["data_directory"])
     for path in sorted(data.iterdir()) if data.is_dir() else ():
         if path.is_file():
-            policy.reads(path, "a file of data_directory")
-    policy.reads(data / f"{config['which_set']}.csv", "the table of the set")
-    policy.reads(data / "gallery.csv", "the gallery table")
-    policy.reads(data / "gallery_images", "the gallery's pictures")
-    policy.reads(config["image_directory"], "image_directory")
-    for path, what in _reads(name, config, own):
-        policy.reads(path, what)
-    for path, what in _writes(name, config, own):
-        policy.writes(path, what)
-    return policy
-
-
-Paths = Iterator[tuple[Path, str]]
+            yield path, "a file of data_directory"
+    yield data / f"{config['which_set']}.csv", "the table of the set"
+    yield data / "gallery.csv", "the gallery table"
+    yield data / "gallery_images", "the gallery's pictures"
+    yield Path(config["image_directory"]), "image_directory"
 
 
 def _reads(name: str, config: Configuration, own: argparse.Namespace) -> Paths:
@@ -92,62 +130,6 @@ def _with_ids(path: Path, what: str) -> Paths:
     yield path, what
     if path.suffix == ".npy":
         yield ids_path(path), f"the ids of {what}"
-
-
-def _evaluation_values(config: Configuration, own: argparse.Namespace) -> None:
-    iou = config["eval.iou"]
-    if not 0 < iou <= 1:
-        raise OptionError(f"eval.iou is {iou:g}; an overlap limit lies above 0 and at most at 1, usually 0.5.")
-    check_ranks(own.ranks or [config["eval.recognition.rank"]])
-    if own.draws < 0:
-        raise OptionError(f"--draws is {own.draws}; 0 switches intervals off, 2000 is usual.")
-    if not all(0 < target < float("inf") for target in own.targets):
-        raise OptionError(f"--targets is {own.targets}; each is a number of false alarms per image above 0.")
-    if not own.no_figure:
-        for task, key in (("detection", "froc"), ("recognition", "oroc")):
-            if task in own.tasks:
-                check_format(figure_path(Path(config[f"eval.{task}.{key}"])))
-
-
-def _detection_values(config: Configuration, own: argparse.Namespace) -> None:
-    _at_least(config, "detection.max_detections", 1)
-    _at_least(config, "detection.parallel", 0)
-    thresholds = config["detection.thresholds"]
-    if len(thresholds) != 3 or not all(0 <= threshold <= 1 for threshold in thresholds):
-        raise OptionError(f"detection.thresholds is {thresholds}; three numbers from 0 to 1 are expected.")
-
-
-def _recognition_values(config: Configuration, own: argparse.Namespace) -> None:
-    _at_least(config, "recognition.workers", 0)
-    _at_least(config, "recognition.batch_size_perImg", 1)
-    _at_least(config, "recognition.embedding_size", 1)
-    if own.network == "magface" and config["recognition.arch"] not in ARCHITECTURES:
-        raise OptionError(f"recognition.arch is {config['recognition.arch']!r}; known: {', '.join(ARCHITECTURES)}.")
-    if not own.disable_gallery:
-        _need_gallery(config)
-
-
-def _scoring_values(config: Configuration, own: argparse.Namespace) -> None:
-    _need_gallery(config)
-
-
-_VALUES = {
-    "evaluation": _evaluation_values,
-    "baseline_detection": _detection_values,
-    "baseline_recognition": _recognition_values,
-    "scoring": _scoring_values,
-}
-
-
-def _at_least(config: Configuration, key: str, least: int) -> None:
-    if config[key] < least:
-        raise OptionError(f"{key} is {config[key]}; a whole number from {least} on is expected.")
-
-
-def _need_gallery(config: Configuration) -> None:
-    table = Path(config["data_directory"]) / "gallery.csv"
-    if not table.is_file():
-        raise DataError(f"{table} does not exist. It names the subjects of the watchlist; check data_directory.")
 
 
 def _check_writable(path: Path, what: str) -> None:

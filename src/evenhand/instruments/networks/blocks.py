@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
 
 import torch
 from torch import Tensor, nn
 
 
-class ConvNorm(nn.Module):
+def named(**layers: nn.Module) -> nn.Sequential:
+    """Layers one after the other, whose weights have these names."""
+    return nn.Sequential(OrderedDict(layers))
+
+
+class ConvNorm(nn.Sequential):
     """Convolution without bias, batch norm, ReLU; weights are named `conv` and `bn`."""
 
     def __init__(
@@ -21,13 +26,9 @@ class ConvNorm(nn.Module):
         *,
         eps: float = 0.001,
     ) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(inside, outside, kernel, stride, padding, bias=False)
-        self.bn = nn.BatchNorm2d(outside, eps=eps)
-
-    def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = self.bn(self.conv(x))
-        return answer.relu_()  # nobody else holds it
+        convolution = nn.Conv2d(inside, outside, kernel, stride, padding, bias=False)
+        norm = nn.BatchNorm2d(outside, eps=eps)
+        super().__init__(OrderedDict(conv=convolution, bn=norm, relu=nn.ReLU(inplace=True)))
 
 
 def row(inside: int, outside: int, taps: int) -> ConvNorm:
@@ -66,15 +67,3 @@ def resnet_stage(inside: int, width: int, blocks: int, stride: int) -> nn.Sequen
     """A stage of ResNet-50: the first block has the stride, the others keep size and width."""
     first = Bottleneck(inside, width, stride)
     return nn.Sequential(first, *(Bottleneck(width * 4, width, 1) for _ in range(blocks - 1)))
-
-
-def convolutions(plan: Sequence[int | str], inside: int = 3) -> nn.Sequential:
-    """VGG's feature layers: a number is a 3 × 3 convolution of that width with its ReLU, `"M"` halves the picture."""
-    layers: list[nn.Module] = []
-    for step in plan:
-        if isinstance(step, str):
-            layers.append(nn.MaxPool2d(2, 2))
-        else:
-            layers += [nn.Conv2d(inside, step, 3, 1, 1), nn.ReLU(inplace=True)]
-            inside = step
-    return nn.Sequential(*layers)

@@ -40,15 +40,6 @@ def smooth_vgg16() -> Backbone:
     return backbone
 
 
-class ChannelShares(nn.Module):
-    """What the means (`alpha`) and the correlation (`beta`) of every channel count."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.alpha = nn.Parameter(torch.zeros(1, channels, 1, 1))
-        self.beta = nn.Parameter(torch.zeros(1, channels, 1, 1))
-
-
 class Dists(nn.Module):
     """Distances of pictures in [0, 1], one per pair; 0 for equal pictures, the same when they change places."""
 
@@ -56,7 +47,9 @@ class Dists(nn.Module):
         super().__init__()
         self.backbone = smooth_vgg16()
         self.widths = [3, *self.backbone.widths]
-        self.shares = ChannelShares(sum(self.widths))
+        # What the means (`alpha`) and the correlation (`beta`) of every channel count.
+        empty = torch.zeros(1, sum(self.widths), 1, 1)
+        self.shares = nn.ParameterDict({name: nn.Parameter(empty.clone()) for name in ("alpha", "beta")})
 
     def forward(self, pictures: Tensor, references: Tensor) -> Tensor:
         if pictures.device.type != "cpu" or len(pictures) < 2:
@@ -68,9 +61,9 @@ class Dists(nn.Module):
     def _distances(self, pictures: Tensor, references: Tensor) -> Tensor:
         mean, deviation = (torch.tensor(part, device=pictures.device).view(1, 3, 1, 1) for part in (_MEAN, _DEVIATION))
         both = torch.cat([pictures, references])
-        whole = self.shares.alpha.sum() + self.shares.beta.sum()
-        alphas = torch.split(self.shares.alpha[:, :, 0, 0] / whole, self.widths, dim=1)
-        betas = torch.split(self.shares.beta[:, :, 0, 0] / whole, self.widths, dim=1)
+        shares = [self.shares[name] for name in ("alpha", "beta")]
+        whole = shares[0].sum() + shares[1].sum()
+        alphas, betas = (torch.split(share[:, :, 0, 0] / whole, self.widths, dim=1) for share in shares)
         alike = torch.zeros(len(pictures), device=pictures.device, dtype=pictures.dtype)
         for alpha, beta, found in zip(alphas, betas, [both, *self.backbone((both - mean) / deviation)], strict=True):
             first, second = torch.split(found.flatten(2), len(pictures))

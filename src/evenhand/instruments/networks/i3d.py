@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from evenhand.instruments.networks.blocks import named
+
 Three = tuple[int, int, int]
 
 
@@ -74,18 +76,6 @@ _MIXED = (
 )
 
 
-class I3dLogits(nn.Module):
-    """The classifier: a 1 × 1 × 1 convolution with a bias and nothing behind it."""
-
-    def __init__(self, classes: int) -> None:
-        super().__init__()
-        self.conv3d = nn.Conv3d(1024, classes, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = self.conv3d(x)
-        return answer
-
-
 class InceptionI3d(nn.Module):
     """Films (batch, 3, frames, 224, 224) in [-1, 1] to the logits of 400 actions, averaged over time."""
 
@@ -95,7 +85,7 @@ class InceptionI3d(nn.Module):
         self.Conv3d_2b_1x1, self.Conv3d_2c_3x3 = I3dUnit(64, 64), I3dUnit(64, 192, (3, 3, 3))
         for name, inside, widths in _MIXED:
             self.add_module(name, Mixed(inside, widths))
-        self.logits = I3dLogits(classes)
+        self.logits = named(conv3d=nn.Conv3d(1024, classes, 1))
         self.halve_sides = I3dPool((1, 3, 3), (1, 2, 2))
         self.halve_all, self.halve_last = I3dPool((3, 3, 3), (2, 2, 2)), I3dPool((2, 2, 2), (2, 2, 2))
 

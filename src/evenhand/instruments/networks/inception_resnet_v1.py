@@ -13,55 +13,53 @@ from torch.nn import functional
 from evenhand.instruments.networks.blocks import ConvNorm, column, row
 
 
-class Residual(nn.Module):
-    """Branches side by side, joined by a 1 × 1 convolution, scaled and added to the input."""
+class Joined(nn.Module):
+    """Branches side by side, named by their number."""
 
-    def __init__(
-        self, branches: list[nn.Module], joined: int, outside: int, scale: float, *, relu: bool = True
-    ) -> None:
-        super().__init__()
-        for index, branch in enumerate(branches):
-            self.add_module(f"branch{index}", branch)
-        self.count, self.scale, self.relu = len(branches), scale, relu
-        self.conv2d = nn.Conv2d(joined, outside, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        found = torch.cat([self.get_submodule(f"branch{index}")(x) for index in range(self.count)], 1)
-        y: Tensor = self.conv2d(found) * self.scale + x
-        return torch.relu(y) if self.relu else y
-
-
-class Reduction(nn.Module):
-    """Branches with stride 2 beside a 3 × 3 maximum pool."""
-
-    def __init__(self, branches: list[nn.Module]) -> None:
+    def __init__(self, *branches: nn.Module) -> None:
         super().__init__()
         for index, branch in enumerate(branches):
             self.add_module(f"branch{index}", branch)
         self.count = len(branches)
 
+    def branches(self, x: Tensor) -> list[Tensor]:
+        return [self.get_submodule(f"branch{index}")(x) for index in range(self.count)]
+
+
+class Residual(Joined):
+    """Branches joined by a 1 × 1 convolution, scaled and added to the input."""
+
+    def __init__(self, *branches: nn.Module, joined: int, outside: int, scale: float, relu: bool = True) -> None:
+        super().__init__(*branches)
+        self.scale, self.relu = scale, relu
+        self.conv2d = nn.Conv2d(joined, outside, 1)
+
     def forward(self, x: Tensor) -> Tensor:
-        found = [self.get_submodule(f"branch{index}")(x) for index in range(self.count)]
-        return torch.cat([*found, functional.max_pool2d(x, 3, 2)], 1)
+        y: Tensor = self.conv2d(torch.cat(self.branches(x), 1)) * self.scale + x
+        return torch.relu(y) if self.relu else y
+
+
+class Reduction(Joined):
+    """Branches with stride 2 beside a 3 × 3 maximum pool."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([*self.branches(x), functional.max_pool2d(x, 3, 2)], 1)
 
 
 def block_35(scale: float) -> Residual:
-    branches: list[nn.Module] = [
-        ConvNorm(256, 32, 1),
-        nn.Sequential(ConvNorm(256, 32, 1), ConvNorm(32, 32, 3, padding=1)),
-        nn.Sequential(ConvNorm(256, 32, 1), ConvNorm(32, 32, 3, padding=1), ConvNorm(32, 32, 3, padding=1)),
-    ]
-    return Residual(branches, 96, 256, scale)
+    short = nn.Sequential(ConvNorm(256, 32, 1), ConvNorm(32, 32, 3, padding=1))
+    long = nn.Sequential(ConvNorm(256, 32, 1), ConvNorm(32, 32, 3, padding=1), ConvNorm(32, 32, 3, padding=1))
+    return Residual(ConvNorm(256, 32, 1), short, long, joined=96, outside=256, scale=scale)
 
 
 def block_17(scale: float) -> Residual:
     long = nn.Sequential(ConvNorm(896, 128, 1), row(128, 128, 7), column(128, 128, 7))
-    return Residual([ConvNorm(896, 128, 1), long], 256, 896, scale)
+    return Residual(ConvNorm(896, 128, 1), long, joined=256, outside=896, scale=scale)
 
 
 def block_8(scale: float, *, relu: bool = True) -> Residual:
     long = nn.Sequential(ConvNorm(1792, 192, 1), row(192, 192, 3), column(192, 192, 3))
-    return Residual([ConvNorm(1792, 192, 1), long], 384, 1792, scale, relu=relu)
+    return Residual(ConvNorm(1792, 192, 1), long, joined=384, outside=1792, scale=scale, relu=relu)
 
 
 class InceptionResnetV1(nn.Module):
@@ -77,18 +75,14 @@ class InceptionResnetV1(nn.Module):
         self.conv2d_4b = ConvNorm(192, 256, 3, 2)
         self.repeat_1 = nn.Sequential(*(block_35(0.17) for _ in range(5)))
         self.mixed_6a = Reduction(
-            [
-                ConvNorm(256, 384, 3, 2),
-                nn.Sequential(ConvNorm(256, 192, 1), ConvNorm(192, 192, 3, padding=1), ConvNorm(192, 256, 3, 2)),
-            ]
+            ConvNorm(256, 384, 3, 2),
+            nn.Sequential(ConvNorm(256, 192, 1), ConvNorm(192, 192, 3, padding=1), ConvNorm(192, 256, 3, 2)),
         )
         self.repeat_2 = nn.Sequential(*(block_17(0.10) for _ in range(10)))
         self.mixed_7a = Reduction(
-            [
-                nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 384, 3, 2)),
-                nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 256, 3, 2)),
-                nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 256, 3, padding=1), ConvNorm(256, 256, 3, 2)),
-            ]
+            nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 384, 3, 2)),
+            nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 256, 3, 2)),
+            nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 256, 3, padding=1), ConvNorm(256, 256, 3, 2)),
         )
         self.repeat_3 = nn.Sequential(*(block_8(0.20) for _ in range(5)))
         self.block8 = block_8(1.0, relu=False)

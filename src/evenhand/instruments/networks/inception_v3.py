@@ -29,100 +29,73 @@ class Form(Enum):
     FID_2015 = "fid-2015-12-05"
 
 
-class Pooled(nn.Module):
-    """A 3 × 3 pool of the same size as its input."""
+class Branches(nn.Module):
+    """Chains of convolutions side by side; the one called `branch_pool` behind a pool.
 
-    def __init__(self, *, largest: bool, count_padding: bool) -> None:
+    Without a pool the picture is halved, by strides in the chains and a maximum beside them. Convolutions are named by
+    their chain, and numbered where it has several.
+    """
+
+    def __init__(self, pool: nn.Module | None, **chains: tuple[ConvNorm, ...]) -> None:
         super().__init__()
-        self.largest, self.count_padding = largest, count_padding
+        self.pool = pool
+        self.chains = [
+            [name] if len(chain) == 1 else [f"{name}_{number + 1}" for number in range(len(chain))]
+            for name, chain in chains.items()
+        ]
+        for names, chain in zip(self.chains, chains.values(), strict=True):
+            for name, convolution in zip(names, chain, strict=True):
+                self.add_module(name, convolution)
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.largest:
-            return functional.max_pool2d(x, 3, 1, 1)
-        return functional.avg_pool2d(x, 3, 1, 1, count_include_pad=self.count_padding)
+        joined = []
+        for names in self.chains:
+            y = self.pool(x) if self.pool is not None and names == ["branch_pool"] else x
+            for name in names:
+                y = self.get_submodule(name)(y)
+            joined.append(y)
+        return torch.cat(joined if self.pool is not None else [*joined, functional.max_pool2d(x, 3, 2)], 1)
 
 
-class BlockA(nn.Module):
+def block_a(inside: int, pooled: int, pool: nn.Module) -> Branches:
     """35 × 35: 1 × 1, 5 × 5, two 3 × 3, and a pooled branch of the given width."""
-
-    def __init__(self, inside: int, pooled: int, pool: Pooled) -> None:
-        super().__init__()
-        self.branch1x1 = ConvNorm(inside, 64, 1)
-        self.branch5x5_1 = ConvNorm(inside, 48, 1)
-        self.branch5x5_2 = ConvNorm(48, 64, 5, padding=2)
-        self.branch3x3dbl_1 = ConvNorm(inside, 64, 1)
-        self.branch3x3dbl_2 = ConvNorm(64, 96, 3, padding=1)
-        self.branch3x3dbl_3 = ConvNorm(96, 96, 3, padding=1)
-        self.branch_pool = ConvNorm(inside, pooled, 1)
-        self.pool = pool
-
-    def forward(self, x: Tensor) -> Tensor:
-        five = self.branch5x5_2(self.branch5x5_1(x))
-        double = self.branch3x3dbl_3(self.branch3x3dbl_2(self.branch3x3dbl_1(x)))
-        return torch.cat([self.branch1x1(x), five, double, self.branch_pool(self.pool(x))], 1)
+    return Branches(
+        pool,
+        branch1x1=(ConvNorm(inside, 64, 1),),
+        branch5x5=(ConvNorm(inside, 48, 1), ConvNorm(48, 64, 5, padding=2)),
+        branch3x3dbl=(ConvNorm(inside, 64, 1), ConvNorm(64, 96, 3, padding=1), ConvNorm(96, 96, 3, padding=1)),
+        branch_pool=(ConvNorm(inside, pooled, 1),),
+    )
 
 
-class BlockB(nn.Module):
+def block_b(inside: int) -> Branches:
     """35 × 35 to 17 × 17."""
-
-    def __init__(self, inside: int) -> None:
-        super().__init__()
-        self.branch3x3 = ConvNorm(inside, 384, 3, 2)
-        self.branch3x3dbl_1 = ConvNorm(inside, 64, 1)
-        self.branch3x3dbl_2 = ConvNorm(64, 96, 3, padding=1)
-        self.branch3x3dbl_3 = ConvNorm(96, 96, 3, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        double = self.branch3x3dbl_3(self.branch3x3dbl_2(self.branch3x3dbl_1(x)))
-        return torch.cat([self.branch3x3(x), double, functional.max_pool2d(x, 3, 2)], 1)
+    double = ConvNorm(inside, 64, 1), ConvNorm(64, 96, 3, padding=1), ConvNorm(96, 96, 3, 2)
+    return Branches(None, branch3x3=(ConvNorm(inside, 384, 3, 2),), branch3x3dbl=double)
 
 
-class BlockC(nn.Module):
+def block_c(inside: int, width: int, pool: nn.Module) -> Branches:
     """17 × 17: 7 × 7 as 1 × 7 and 7 × 1, once and twice."""
-
-    def __init__(self, inside: int, width: int, pool: Pooled) -> None:
-        super().__init__()
-        self.branch1x1 = ConvNorm(inside, 192, 1)
-        self.branch7x7_1 = ConvNorm(inside, width, 1)
-        self.branch7x7_2 = row(width, width, 7)
-        self.branch7x7_3 = column(width, 192, 7)
-        self.branch7x7dbl_1 = ConvNorm(inside, width, 1)
-        self.branch7x7dbl_2 = column(width, width, 7)
-        self.branch7x7dbl_3 = row(width, width, 7)
-        self.branch7x7dbl_4 = column(width, width, 7)
-        self.branch7x7dbl_5 = row(width, 192, 7)
-        self.branch_pool = ConvNorm(inside, 192, 1)
-        self.pool = pool
-
-    def forward(self, x: Tensor) -> Tensor:
-        seven = self.branch7x7_3(self.branch7x7_2(self.branch7x7_1(x)))
-        double = self.branch7x7dbl_3(self.branch7x7dbl_2(self.branch7x7dbl_1(x)))
-        double = self.branch7x7dbl_5(self.branch7x7dbl_4(double))
-        return torch.cat([self.branch1x1(x), seven, double, self.branch_pool(self.pool(x))], 1)
+    once = column(width, width, 7), row(width, width, 7)
+    return Branches(
+        pool,
+        branch1x1=(ConvNorm(inside, 192, 1),),
+        branch7x7=(ConvNorm(inside, width, 1), row(width, width, 7), column(width, 192, 7)),
+        branch7x7dbl=(ConvNorm(inside, width, 1), *once, column(width, width, 7), row(width, 192, 7)),
+        branch_pool=(ConvNorm(inside, 192, 1),),
+    )
 
 
-class BlockD(nn.Module):
+def block_d(inside: int) -> Branches:
     """17 × 17 to 8 × 8."""
-
-    def __init__(self, inside: int) -> None:
-        super().__init__()
-        self.branch3x3_1 = ConvNorm(inside, 192, 1)
-        self.branch3x3_2 = ConvNorm(192, 320, 3, 2)
-        self.branch7x7x3_1 = ConvNorm(inside, 192, 1)
-        self.branch7x7x3_2 = row(192, 192, 7)
-        self.branch7x7x3_3 = column(192, 192, 7)
-        self.branch7x7x3_4 = ConvNorm(192, 192, 3, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        three = self.branch3x3_2(self.branch3x3_1(x))
-        seven = self.branch7x7x3_3(self.branch7x7x3_2(self.branch7x7x3_1(x)))
-        return torch.cat([three, self.branch7x7x3_4(seven), functional.max_pool2d(x, 3, 2)], 1)
+    seven = ConvNorm(inside, 192, 1), row(192, 192, 7), column(192, 192, 7), ConvNorm(192, 192, 3, 2)
+    return Branches(None, branch3x3=(ConvNorm(inside, 192, 1), ConvNorm(192, 320, 3, 2)), branch7x7x3=seven)
 
 
 class BlockE(nn.Module):
     """8 × 8: 3 × 3 spread into 1 × 3 beside 3 × 1."""
 
-    def __init__(self, inside: int, pool: Pooled) -> None:
+    def __init__(self, inside: int, pool: nn.Module) -> None:
         super().__init__()
         self.branch1x1 = ConvNorm(inside, 320, 1)
         self.branch3x3_1 = ConvNorm(inside, 384, 1)
@@ -152,25 +125,25 @@ class BlockE(nn.Module):
 class InceptionV3(nn.Module):
     """Pictures in [-1, 1] at 299 × 299 give 2,048 features; `logits` turns those into class scores."""
 
-    def __init__(self, form: Form = Form.IMAGENET, classes: int = 1000) -> None:
+    def __init__(self, form: Form | str = Form.IMAGENET, classes: int = 1000) -> None:
         super().__init__()
-        self.form = form
-        mean = Pooled(largest=False, count_padding=form is Form.IMAGENET)
-        last = mean if form is Form.IMAGENET else Pooled(largest=True, count_padding=False)
+        form = Form(form)
+        mean = nn.AvgPool2d(3, 1, 1, count_include_pad=form is Form.IMAGENET)
+        last = mean if form is Form.IMAGENET else nn.MaxPool2d(3, 1, 1)
         self.Conv2d_1a_3x3 = ConvNorm(3, 32, 3, 2)
         self.Conv2d_2a_3x3 = ConvNorm(32, 32, 3)
         self.Conv2d_2b_3x3 = ConvNorm(32, 64, 3, padding=1)
         self.Conv2d_3b_1x1 = ConvNorm(64, 80, 1)
         self.Conv2d_4a_3x3 = ConvNorm(80, 192, 3)
-        self.Mixed_5b = BlockA(192, 32, mean)
-        self.Mixed_5c = BlockA(256, 64, mean)
-        self.Mixed_5d = BlockA(288, 64, mean)
-        self.Mixed_6a = BlockB(288)
-        self.Mixed_6b = BlockC(768, 128, mean)
-        self.Mixed_6c = BlockC(768, 160, mean)
-        self.Mixed_6d = BlockC(768, 160, mean)
-        self.Mixed_6e = BlockC(768, 192, mean)
-        self.Mixed_7a = BlockD(768)
+        self.Mixed_5b = block_a(192, 32, mean)
+        self.Mixed_5c = block_a(256, 64, mean)
+        self.Mixed_5d = block_a(288, 64, mean)
+        self.Mixed_6a = block_b(288)
+        self.Mixed_6b = block_c(768, 128, mean)
+        self.Mixed_6c = block_c(768, 160, mean)
+        self.Mixed_6d = block_c(768, 160, mean)
+        self.Mixed_6e = block_c(768, 192, mean)
+        self.Mixed_7a = block_d(768)
         self.Mixed_7b = BlockE(1280, mean)
         self.Mixed_7c = BlockE(2048, last)
         self.fc = nn.Linear(2048, classes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from evenhand.instruments.networks.blocks import convolutions
+from evenhand.instruments.networks.blocks import named
 
 _SHIFT = (-0.030, -0.088, -0.188)
 _SCALE = (0.458, 0.448, 0.450)
@@ -50,29 +50,25 @@ def alexnet() -> Backbone:
 
 def vgg16() -> Backbone:
     """VGG-16's thirteen convolutions, tapped after the last ReLU before each halving."""
-    plan = (64, 64, "M", 128, 128, "M", 256, 256, 256, "M", 512, 512, 512, "M", 512, 512, 512)
-    return Backbone(convolutions(plan), (3, 8, 15, 22, 29), (64, 128, 256, 512, 512))
-
-
-class LpipsHead(nn.Module):
-    """One weight per channel; the name `model.1` is that of the published file."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.model = nn.ModuleDict({"1": nn.Conv2d(width, 1, 1, bias=False)})
-
-    def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = self.model["1"](x)
-        return answer
+    layers: list[nn.Module] = []
+    inside = 3
+    for width, count in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
+        layers += [nn.MaxPool2d(2, 2)] if layers else []
+        for _ in range(count):
+            layers += [nn.Conv2d(inside, width, 3, 1, 1), nn.ReLU(inplace=True)]
+            inside = width
+    return Backbone(nn.Sequential(*layers), (3, 8, 15, 22, 29), (64, 128, 256, 512, 512))
 
 
 class Lpips(nn.Module):
     """Distances of pictures in [-1, 1], one per pair; 0 for equal pictures, the same when they change places."""
 
-    def __init__(self, backbone: Backbone) -> None:
+    def __init__(self, backbone: str) -> None:
         super().__init__()
-        self.backbone = backbone
-        self.heads = nn.ModuleDict({f"lin{index}": LpipsHead(width) for index, width in enumerate(backbone.widths)})
+        self.backbone = {"alex": alexnet, "vgg": vgg16}[backbone]()
+        self.heads = nn.ModuleDict()  # one weight per channel
+        for index, width in enumerate(self.backbone.widths):
+            self.heads[f"lin{index}"] = named(model=named(**{"1": nn.Conv2d(width, 1, 1, bias=False)}))
 
     def forward(self, pictures: Tensor, references: Tensor) -> Tensor:
         shift, scale = (torch.tensor(part, device=pictures.device).view(1, 3, 1, 1) for part in (_SHIFT, _SCALE))

@@ -24,74 +24,58 @@ Boxes = NDArray[np.float32]  # (boxes, 4): x0, y0, x1, y1
 _AT_ONCE = 512  # crops a network sees in one pass
 
 
-class ProposalNet(nn.Module):
+class CascadeNet(nn.Module):
+    """One of the three networks: convolutions, pools behind some of them, a dense layer behind two of the networks.
+
+    Its answers are what the heads after the first say (shifts, landmarks) and the probability of a face, which the
+    first head gives.
+    """
+
+    def __init__(
+        self,
+        convolutions: tuple[tuple[int, int, int], ...],  # width, kernel, and that of the pool behind it, if any
+        heads: tuple[int, ...],
+        dense: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__()
+        inside = 3
+        for number, (width, kernel, _) in enumerate(convolutions, start=1):
+            self.add_module(f"conv{number}", nn.Conv2d(inside, width, kernel))
+            self.add_module(f"prelu{number}", nn.PReLU(width))
+            inside = width
+        self.pools, last = [pool for _, _, pool in convolutions], len(convolutions) + 1
+        self.dense = f"dense{last}" if dense else ""
+        if dense:
+            self.add_module(self.dense, nn.Linear(*dense))
+            self.add_module(f"prelu{last}", nn.PReLU(dense[1]))
+        self.heads = [f"{f'dense{last + 1}' if dense else f'conv{last}'}_{n + 1}" for n in range(len(heads))]
+        for name, width in zip(self.heads, heads, strict=True):
+            self.add_module(name, nn.Linear(dense[1], width) if dense else nn.Conv2d(inside, width, 1))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        for number, pool in enumerate(self.pools, start=1):
+            x = self.get_submodule(f"prelu{number}")(self.get_submodule(f"conv{number}")(x))
+            x = functional.max_pool2d(x, pool, 2, ceil_mode=True) if pool else x
+        if self.dense:  # columns, rows, channels: the order of the original networks
+            x = self.get_submodule(self.dense)(x.permute(0, 3, 2, 1).reshape(len(x), -1))
+            x = self.get_submodule(f"prelu{len(self.pools) + 1}")(x)
+        is_face, *others = (self.get_submodule(name)(x) for name in self.heads)
+        return *others, torch.softmax(is_face, dim=1)[:, 1]
+
+
+def proposal_net() -> CascadeNet:
     """Shifts (4) and probability of a face at each place of a picture."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 10, 3)
-        self.prelu1 = nn.PReLU(10)
-        self.conv2 = nn.Conv2d(10, 16, 3)
-        self.prelu2 = nn.PReLU(16)
-        self.conv3 = nn.Conv2d(16, 32, 3)
-        self.prelu3 = nn.PReLU(32)
-        self.conv4_1 = nn.Conv2d(32, 2, 1)
-        self.conv4_2 = nn.Conv2d(32, 4, 1)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        x = functional.max_pool2d(self.prelu1(self.conv1(x)), 2, 2, ceil_mode=True)
-        x = self.prelu3(self.conv3(self.prelu2(self.conv2(x))))
-        return self.conv4_2(x), torch.softmax(self.conv4_1(x), dim=1)[:, 1]
+    return CascadeNet(((10, 3, 2), (16, 3, 0), (32, 3, 0)), heads=(2, 4))
 
 
-class RefinementNet(nn.Module):
+def refinement_net() -> CascadeNet:
     """Shifts (4) and probability of a face for crops of 24 × 24."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 28, 3)
-        self.prelu1 = nn.PReLU(28)
-        self.conv2 = nn.Conv2d(28, 48, 3)
-        self.prelu2 = nn.PReLU(48)
-        self.conv3 = nn.Conv2d(48, 64, 2)
-        self.prelu3 = nn.PReLU(64)
-        self.dense4 = nn.Linear(576, 128)
-        self.prelu4 = nn.PReLU(128)
-        self.dense5_1 = nn.Linear(128, 2)
-        self.dense5_2 = nn.Linear(128, 4)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        x = functional.max_pool2d(self.prelu1(self.conv1(x)), 3, 2, ceil_mode=True)
-        x = functional.max_pool2d(self.prelu2(self.conv2(x)), 3, 2, ceil_mode=True)
-        x = self.prelu4(self.dense4(_flat(self.prelu3(self.conv3(x)))))
-        return self.dense5_2(x), torch.softmax(self.dense5_1(x), dim=1)[:, 1]
+    return CascadeNet(((28, 3, 3), (48, 3, 3), (64, 2, 0)), heads=(2, 4), dense=(576, 128))
 
 
-class OutputNet(nn.Module):
+def output_net() -> CascadeNet:
     """Shifts (4), landmarks (five x, five y) and probability of a face for crops of 48 × 48."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 32, 3)
-        self.prelu1 = nn.PReLU(32)
-        self.conv2 = nn.Conv2d(32, 64, 3)
-        self.prelu2 = nn.PReLU(64)
-        self.conv3 = nn.Conv2d(64, 64, 3)
-        self.prelu3 = nn.PReLU(64)
-        self.conv4 = nn.Conv2d(64, 128, 2)
-        self.prelu4 = nn.PReLU(128)
-        self.dense5 = nn.Linear(1152, 256)
-        self.prelu5 = nn.PReLU(256)
-        self.dense6_1 = nn.Linear(256, 2)
-        self.dense6_2 = nn.Linear(256, 4)
-        self.dense6_3 = nn.Linear(256, 10)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x = functional.max_pool2d(self.prelu1(self.conv1(x)), 3, 2, ceil_mode=True)
-        x = functional.max_pool2d(self.prelu2(self.conv2(x)), 3, 2, ceil_mode=True)
-        x = functional.max_pool2d(self.prelu3(self.conv3(x)), 2, 2, ceil_mode=True)
-        x = self.prelu5(self.dense5(_flat(self.prelu4(self.conv4(x)))))
-        return self.dense6_2(x), self.dense6_3(x), torch.softmax(self.dense6_1(x), dim=1)[:, 1]
+    return CascadeNet(((32, 3, 3), (64, 3, 3), (64, 3, 2), (128, 2, 0)), heads=(2, 4, 10), dense=(1152, 256))
 
 
 @dataclass(frozen=True)
@@ -109,7 +93,7 @@ class Mtcnn(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pnet, self.rnet, self.onet = ProposalNet(), RefinementNet(), OutputNet()
+        self.pnet, self.rnet, self.onet = proposal_net(), refinement_net(), output_net()
 
     def faces(self, pixels: Pixels, settings: CascadeSettings = CascadeSettings()) -> tuple[Face, ...]:
         """All faces of a picture, the most probable first; none is an empty tuple."""
@@ -254,8 +238,3 @@ def _square(boxes: Boxes) -> Boxes:
     side = sizes.max(axis=1, keepdims=True) if len(boxes) else np.zeros((0, 1), np.float32)
     corner = boxes[:, :2] + sizes * np.float32(0.5) - side * np.float32(0.5)
     return np.concatenate([corner, corner + side], axis=1).astype(np.float32)
-
-
-def _flat(x: Tensor) -> Tensor:
-    """Features in the order of the original networks: columns, rows, channels."""
-    return x.permute(0, 3, 2, 1).reshape(len(x), -1)

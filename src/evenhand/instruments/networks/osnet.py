@@ -10,33 +10,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from evenhand.instruments.networks.blocks import ConvNorm
+from evenhand.instruments.networks.blocks import ConvNorm, named
 
 
-class LinearConv(nn.Module):
+def linear_conv(inside: int, outside: int) -> nn.Sequential:
     """A 1 × 1 convolution and its batch norm, without ReLU."""
-
-    def __init__(self, inside: int, outside: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(inside, outside, 1, bias=False)
-        self.bn = nn.BatchNorm2d(outside)
-
-    def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = self.bn(self.conv(x))
-        return answer
+    return named(conv=nn.Conv2d(inside, outside, 1, bias=False), bn=nn.BatchNorm2d(outside))
 
 
-class LightConv(nn.Module):
+def light_conv(width: int) -> nn.Sequential:
     """A 1 × 1 convolution, then 3 × 3 within each channel, batch norm, ReLU."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(width, width, 1, bias=False)
-        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, groups=width, bias=False)
-        self.bn = nn.BatchNorm2d(width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.bn(self.conv2(self.conv1(x))))
+    pointwise = nn.Conv2d(width, width, 1, bias=False)
+    depthwise = nn.Conv2d(width, width, 3, 1, 1, groups=width, bias=False)
+    return named(conv1=pointwise, conv2=depthwise, bn=nn.BatchNorm2d(width), relu=nn.ReLU())
 
 
 class Gate(nn.Module):
@@ -59,13 +45,13 @@ class OmniScale(nn.Module):
         super().__init__()
         width = outside // 4
         self.conv1 = ConvNorm(inside, width, 1, eps=1e-5)
-        self.conv2a = LightConv(width)
-        self.conv2b = nn.Sequential(*(LightConv(width) for _ in range(2)))
-        self.conv2c = nn.Sequential(*(LightConv(width) for _ in range(3)))
-        self.conv2d = nn.Sequential(*(LightConv(width) for _ in range(4)))
+        self.conv2a = light_conv(width)
+        self.conv2b = nn.Sequential(*(light_conv(width) for _ in range(2)))
+        self.conv2c = nn.Sequential(*(light_conv(width) for _ in range(3)))
+        self.conv2d = nn.Sequential(*(light_conv(width) for _ in range(4)))
         self.gate = Gate(width)
-        self.conv3 = LinearConv(width, outside)
-        self.downsample: nn.Module = nn.Identity() if inside == outside else LinearConv(inside, outside)
+        self.conv3 = linear_conv(width, outside)
+        self.downsample: nn.Module = nn.Identity() if inside == outside else linear_conv(inside, outside)
         self.IN: nn.Module = nn.InstanceNorm2d(outside, affine=True) if instance_norm else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -73,18 +59,6 @@ class OmniScale(nn.Module):
         scales = (self.conv2a, self.conv2b, self.conv2c, self.conv2d)
         gated = sum((self.gate(scale(y)) for scale in scales[1:]), start=self.gate(scales[0](y)))
         return torch.relu(self.IN(self.conv3(gated) + self.downsample(x)))
-
-
-class Stem(nn.Module):
-    """The first 7 × 7 convolution, with instance norm under the name `bn`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
-        self.bn = nn.InstanceNorm2d(64, affine=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.bn(self.conv(x)))
 
 
 def stage(inside: int, outside: int, *, instance_norm: bool, halve: bool) -> nn.Sequential:
@@ -103,7 +77,8 @@ class OsNet(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv1 = Stem()
+        stem, norm = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.InstanceNorm2d(64, affine=True)
+        self.conv1 = named(conv=stem, bn=norm, relu=nn.ReLU())
         self.conv2 = stage(64, 256, instance_norm=True, halve=True)
         self.conv3 = stage(256, 384, instance_norm=False, halve=True)
         self.conv4 = stage(384, 512, instance_norm=False, halve=False)

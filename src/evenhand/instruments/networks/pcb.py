@@ -10,27 +10,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from evenhand.instruments.networks.blocks import resnet_stage
+from evenhand.instruments.networks.blocks import named, resnet_stage
 
 PARTS = 6
 
 
-class ResNet50(nn.Module):
+def resnet_50() -> nn.Sequential:
     """ResNet-50's convolutions with stride 1 in the last stage."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
-        self.layer1 = resnet_stage(64, 64, 3, 1)
-        self.layer2 = resnet_stage(256, 128, 4, 2)
-        self.layer3 = resnet_stage(512, 256, 6, 2)
-        self.layer4 = resnet_stage(1024, 512, 3, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = functional.max_pool2d(torch.relu(self.bn1(self.conv1(x))), 3, 2, 1)
-        answer: Tensor = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        return answer
+    return named(
+        conv1=nn.Conv2d(3, 64, 7, 2, 3, bias=False),
+        bn1=nn.BatchNorm2d(64),
+        relu=nn.ReLU(),
+        pool=nn.MaxPool2d(3, 2, 1),
+        layer1=resnet_stage(64, 64, 3, 1),
+        layer2=resnet_stage(256, 128, 4, 2),
+        layer3=resnet_stage(512, 256, 6, 2),
+        layer4=resnet_stage(1024, 512, 3, 1),
+    )
 
 
 class Pcb(nn.Module):
@@ -38,7 +34,7 @@ class Pcb(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.model = ResNet50()
+        self.model = resnet_50()
 
     def forward(self, x: Tensor) -> Tensor:
         parts = functional.adaptive_avg_pool2d(self.model(x), (PARTS, 1)).squeeze(3)  # (pictures, 2048, 6)

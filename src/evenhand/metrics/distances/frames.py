@@ -95,12 +95,6 @@ def sides(state: Frames, cell: int) -> Sides:
     return Sides(made, real, weights[made], weights[real])
 
 
-def missing(state: Frames) -> Array:
-    """(cells,): frames whose features could not be read."""
-    lost = np.bincount(state.codes[~state.usable], minlength=state.basis)
-    return lost if state.mixture is None else np.asarray(state.mixture @ lost).astype(np.int64)
-
-
 def too_few(what: str, counts: tuple[int, int], least: int) -> str:
     """Why a distance is undefined for want of frames."""
     if counts == (0, 0):
@@ -128,4 +122,4 @@ class FrameMetric(Metric[Frames]):
         return collect(rows, self.feature, self.side, cells, size, self.among)
 
     def missing(self, state: Frames) -> Array:
-        return missing(state)
+        return state.per_cell(~state.usable).astype(np.int64)

@@ -35,7 +35,6 @@ from evenhand.metrics.distances.frames import (
     Sides,
     collect,
     columns_of,
-    missing,
     sides,
     too_few,
 )
@@ -173,7 +172,7 @@ class FrechetOfMoments(Metric[TwoMoments]):
             np.zeros((size, 2), dtype=np.int64),
             np.zeros((size, 2, dimensions)),
             np.zeros((size, 2, dimensions, dimensions)),
-            missing(kept),
+            kept.per_cell(~kept.usable),
         )
         for cell in np.unique(kept.codes):
             for side in (0, 1):
@@ -211,17 +210,12 @@ def _distances(state: Frames, chosen: list[Sides]) -> Callable[[Sides], float]:
         side for side in chosen if min(side.counts) >= 2 and min(len(side.synthesised), len(side.real)) <= dimensions
     ]
     if len(small) < 2 or len(made) * len(real) * 8 > _GRAM_BYTES:
-        return lambda side: _of_rows(
-            state.features[side.synthesised],
-            state.features[side.real],
-            side.synthesised_weights,
-            side.real_weights,
-        )
+        return lambda side: _of_sides(state.features, side)
     return _SharedGram(state.features, made, real)
 
 
-def _fewest(side: Sides) -> int:
-    return min(len(side.synthesised), len(side.real))
+def _of_sides(rows: Array, side: Sides) -> float:
+    return _of_rows(rows[side.synthesised], rows[side.real], side.synthesised_weights, side.real_weights)
 
 
 class _SharedGram:
@@ -243,10 +237,8 @@ class _SharedGram:
             self._norms[real] += np.einsum("ij,ij->i", y, y)
 
     def __call__(self, side: Sides) -> float:
-        if _fewest(side) > self._rows.shape[1]:
-            return _of_rows(
-                self._rows[side.synthesised], self._rows[side.real], side.synthesised_weights, side.real_weights
-            )
+        if min(len(side.synthesised), len(side.real)) > self._rows.shape[1]:
+            return _of_sides(self._rows, side)
         u, v = side.synthesised_weights, side.real_weights
         n, m = u.sum(), v.sum()
         cross = self._cross[np.ix_(self._position[side.synthesised], self._position[side.real])]

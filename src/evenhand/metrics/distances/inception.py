@@ -114,8 +114,7 @@ class InceptionScore(Metric[FrameLogits]):
         return found
 
     def missing(self, state: FrameLogits) -> Array:
-        lost = np.bincount(state.codes[~state.usable], minlength=state.basis)
-        return lost if state.mixture is None else np.asarray(state.mixture @ lost).astype(np.int64)
+        return state.per_cell(~state.usable).astype(np.int64)
 
 
 def _scores(logits: Array, split: Array, splits: int, weights: Floats) -> Floats:

@@ -60,8 +60,7 @@ class KernelDistance(FrameMetric):
     side: str = SIDE
 
     def result(self, part: Frames, whole: Frames) -> Mapping[str, Column]:
-        weights = np.stack([part.weights_of(cell) for cell in range(part.size)]).astype(np.float64)
-        weights = weights.reshape(part.size, len(part.usable))
+        weights = part.basis_weights(np.arange(part.size))[:, part.codes].astype(np.float64)
         made, real = (np.flatnonzero(part.usable & (part.synthesised == side)) for side in (True, False))
         u, v = weights[:, made], weights[:, real]
         counts = [(round(float(a)), round(float(b))) for a, b in zip(u.sum(axis=1), v.sum(axis=1), strict=True)]

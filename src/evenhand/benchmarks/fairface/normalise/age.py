@@ -20,9 +20,9 @@ from evenhand.benchmarks.fairface.normalise.negation import (
     negation,
 )
 from evenhand.benchmarks.fairface.normalise.race_lexicon import RACE_WORDS
-from evenhand.benchmarks.fairface.normalise.readings import AgeReading, Mode, Reason, no_age
+from evenhand.benchmarks.fairface.normalise.readings import Mode, Reading, Reason, unknown
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
-from evenhand.benchmarks.fairface.taxonomy import OLDEST, AgeInterval, AgeKind
+from evenhand.benchmarks.fairface.taxonomy import OLDEST, UNKNOWN, AgeInterval, AgeKind
 
 _TABLE: Final = table("age.toml")
 VAGUE: Final = words(_TABLE["vague"])
@@ -43,7 +43,7 @@ _LONGEST_PLAIN: Final = len("20 - 29")
 _PLAIN: Final = re.compile(r"([0-9]{1,2})(?: ?- ?([0-9]{1,2}))?")
 
 
-def read_age(text: TokenizedText, mode: Mode, *, age_words: bool = True) -> AgeReading:
+def read_age(text: TokenizedText, mode: Mode, *, age_words: bool = True) -> Reading:
     """The age that a prepared text asserts; a number beats a word.
 
     >>> read_age(TokenizedText("between 25 and 35. i'd estimate 30 years old."), Mode.PROSE).interval[:2]
@@ -57,10 +57,10 @@ def read_age(text: TokenizedText, mode: Mode, *, age_words: bool = True) -> AgeR
         # Most answers: they take a short way to the same result.
         low, high = sorted((int(plain_age[1]), int(plain_age[2] or plain_age[1])))
         kind, rule = (AgeKind.RANGE, "A6") if plain_age[2] else (AgeKind.POINT, "A7")
-        return AgeReading(AgeInterval(low, high, kind), (rule,), None, (text.text,))
+        return Reading(rules=(rule,), words=(text.text,), interval=AgeInterval(low, high, kind))
     tokens = text.tokens
     if not tokens:
-        return no_age(Reason.EMPTY)
+        return unknown(Reason.EMPTY)
     negated = False
     plain = numbered(text, mode)
     candidates = find_ages(plain, mode)
@@ -75,15 +75,15 @@ def read_age(text: TokenizedText, mode: Mode, *, age_words: bool = True) -> AgeR
         named = find_age_words(tokens)
         if named:
             if not age_words:
-                return no_age(Reason.VAGUE, "A8 off")
+                return unknown(Reason.VAGUE, "A8 off")
             kept = _asserted(named, text.marks, tokens)
-            return _decide(kept, tokens) if kept else no_age(Reason.NEGATED, "A9")
+            return _decide(kept, tokens) if kept else unknown(Reason.NEGATED, "A9")
     if negated:
-        return no_age(Reason.NEGATED, "A9")
-    return no_age(text.why_nothing) if VAGUE.isdisjoint(tokens) else no_age(Reason.VAGUE, "A8")
+        return unknown(Reason.NEGATED, "A9")
+    return unknown(text.why_nothing) if VAGUE.isdisjoint(tokens) else unknown(Reason.VAGUE, "A8")
 
 
-def read_age_range(low: float, high: float | None) -> AgeReading:
+def read_age_range(low: float, high: float | None) -> Reading:
     """The age that two numbers state, in any order, rounded down, 0 to 120; no upper limit when `high` is None.
 
     >>> read_age_range(29.9, 29.9).interval
@@ -92,7 +92,7 @@ def read_age_range(low: float, high: float | None) -> AgeReading:
     'out of range'
     """
     if not math.isfinite(low) or (high is not None and not math.isfinite(high)):
-        return no_age(Reason.RANGE, "S5", "A11")
+        return unknown(Reason.RANGE, "S5", "A11")
     if high is None:
         return _decide([Candidate(0, 0, math.floor(low), None, AgeKind.OPEN, "S5")], ())
     first, last = sorted((math.floor(low), math.floor(high)))
@@ -175,31 +175,33 @@ def _complement(candidate: Candidate) -> list[Candidate]:
     return [candidate._replace(low=0, high=high, rule="A9")] if high >= 0 else []
 
 
-def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> AgeReading:
+def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> Reading:
     """One age of several candidates (A10), if it is a possible one (A11)."""
     if len(candidates) == 1:
         only = candidates[0]
         if not _possible(only):
-            return no_age(Reason.RANGE, only.rule, "A11")
+            return unknown(Reason.RANGE, only.rule, "A11")
         start, end, low, high, kind, rule = only
         interval = _new(AgeInterval, (low, high, kind))
-        return _new(AgeReading, (interval, (rule,), None, (" ".join(tokens[start:end]),)))
+        words = (" ".join(tokens[start:end]),)
+        return _new(Reading, (UNKNOWN, UNKNOWN, (rule,), None, words, False, interval))
     joined = _join(candidates, tokens)
     rules = tuple(dict.fromkeys(candidate.rule for candidate in candidates))
     if len(joined) < len(candidates):
         rules = (*rules, "A10")
     if any(not _possible(candidate) for candidate in joined):
-        return no_age(Reason.RANGE, *rules, "A11")
+        return unknown(Reason.RANGE, *rules, "A11")
     joined.sort(key=_narrowness)
     for narrow, wide in pairwise(joined):
         if not (
             wide.low <= narrow.low and (wide.high is None or (narrow.high is not None and narrow.high <= wide.high))
         ):
-            return no_age(Reason.SEVERAL, *rules, "A10")._replace(words=_words(candidates, tokens))
+            return unknown(Reason.SEVERAL, *rules, "A10")._replace(words=_words(candidates, tokens))
     chosen = joined[0]
     if len(joined) > 1 and "A10" not in rules:
         rules = (*rules, "A10")
-    return AgeReading(AgeInterval(chosen.low, chosen.high, chosen.kind), rules, None, _words(candidates, tokens))
+    interval = AgeInterval(chosen.low, chosen.high, chosen.kind)
+    return Reading(rules=rules, words=_words(candidates, tokens), interval=interval)
 
 
 def _words(candidates: Sequence[Candidate], tokens: Sequence[str]) -> tuple[str, ...]:
@@ -237,9 +239,7 @@ def _hull(first: Candidate, second: Candidate) -> Candidate:
 
 
 def _possible(candidate: Candidate) -> bool:
-    if candidate.high is None:
-        return 0 <= candidate.low <= OLDEST
-    return 0 <= candidate.low <= candidate.high <= OLDEST
+    return 0 <= candidate.low <= (OLDEST if candidate.high is None else candidate.high) <= OLDEST
 
 
 def _narrowness(candidate: Candidate) -> tuple[float, int]:

@@ -6,27 +6,28 @@ The share of them that is read, per class, must be the same for all classes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table, words
 from evenhand.benchmarks.fairface.normalise.normaliser import Normaliser
 from evenhand.benchmarks.fairface.normalise.race_lexicon import PHRASES
 from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, RACES, AgeInterval
 
-Read = Callable[[str], str]
+Slots = Mapping[str, Mapping[str, Sequence[str]]]  # a place in a sentence → class → its terms
 
 _PATTERNS: Final = table("patterns.toml")
 _NOT_PLAIN: Final = words(_PATTERNS["race"]["not_plain"])
-_GENDERS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+_GENDERS: Final[Slots] = {
     f"{{{slot}}}": {label: phrases(text) for label, text in classes.items()}
     for slot, classes in _PATTERNS["gender"]["slots"].items()
 }
-_AGES: Final = {
-    "{age}": {str(age): age for age in (21, 25, 34, 38, 47, 52, 59, 66, 71, 83)},
-    "{decade}": {f"{decade}s": decade for decade in range(20, 90, 10)},
-    "{range}": {f"{low}-{low + 9}": low for low in range(20, 90, 10)},
+_AGES: Final[Slots] = {  # each a class of its own, which begins with the age
+    "{age}": {str(age): [str(age)] for age in (21, 25, 34, 38, 47, 52, 59, 66, 71, 83)},
+    "{decade}": {f"{decade}s": [f"{decade}s"] for decade in range(20, 90, 10)},
+    "{range}": {f"{low}-{low + 9}": [f"{low}-{low + 9}"] for low in range(20, 90, 10)},
 }
 
 
@@ -50,62 +51,52 @@ class Evenness:
         return max(shares) - min(shares)
 
 
-def evenness(read: Read, patterns: Iterable[str], slots: Mapping[str, Mapping[str, Sequence[str]]]) -> Evenness:
+def evenness(read: Callable[[str, str], Any], patterns: Iterable[str], slots: Slots) -> Evenness:
     """How evenly a reader reads; `slots` are the places, each with the terms of each class.
 
-    Any reader of free text can be tested with it: `read` gives the class of a sentence.
+    Any reader of free text can be tested with it: `read` gives what a sentence that names a class says of it, the same
+    for all classes, or None when it was not read as that class.
 
-    >>> even = evenness(lambda text: "A" if "a" in text else "", ["x {c}", "{c}"], {"{c}": {"A": ["a"], "B": ["b"]}})
+    >>> read = lambda text, label: "a" in text or None
+    >>> even = evenness(read, ["x {c}", "{c}"], {"{c}": {"A": ["a"], "B": ["b"]}})
     >>> even.coverage, even.uneven
     ({'A': 1.0, 'B': 0.0}, (('x {c}', ('b',)), ('{c}', ('b',))))
     """
-    sentences: dict[str, int] = {}
-    understood: dict[str, int] = {}
+    sentences: Counter[str] = Counter()
+    understood: Counter[str] = Counter()
     uneven: list[tuple[str, tuple[str, ...]]] = []
     for pattern in patterns:
         slot = next(name for name in slots if name in pattern)
-        missed: list[str] = []
-        terms = 0
-        for label, listed in slots[slot].items():
-            for word in listed:
-                terms += 1
-                is_read = read(_filled(pattern, slot, word)) == label
-                sentences[label] = sentences.get(label, 0) + 1
-                understood[label] = understood.get(label, 0) + is_read
-                if not is_read:
-                    missed.append(word)
-        if missed and len(missed) < terms:
+        terms = [(label, word) for label, listed in slots[slot].items() for word in listed]
+        readings = [read(_filled(pattern, slot, word), label) for label, word in terms]
+        for (label, _), reading in zip(terms, readings, strict=True):
+            sentences[label] += 1
+            understood[label] += reading is not None
+        if len(set(readings)) > 1:
+            missed = (word for (_, word), reading in zip(terms, readings, strict=True) if reading is None)
             uneven.append((pattern, tuple(missed)))
     return Evenness(sentences, understood, tuple(uneven))
 
 
 def race_evenness(normaliser: Normaliser) -> Evenness:
     """How evenly the races are read."""
-    return evenness(lambda text: normaliser.answer(text).race.label, race_patterns(), {"{race}": _race_terms()})
+    return evenness(
+        lambda text, label: normaliser.answer(text).race.label == label or None,
+        race_patterns(),
+        {"{race}": race_terms()},
+    )
 
 
 def gender_evenness(normaliser: Normaliser) -> Evenness:
     """How evenly the genders are read."""
-    return evenness(lambda text: normaliser.answer(text).gender.label, _PATTERNS["gender"]["sentences"], _GENDERS)
+    patterns = _PATTERNS["gender"]["sentences"]
+    return evenness(lambda text, label: normaliser.answer(text).gender.label == label or None, patterns, _GENDERS)
 
 
 def age_evenness(normaliser: Normaliser) -> Evenness:
     """How evenly ages of equal form are read: every age in a pattern must give the same interval around it."""
-    read: dict[str, int] = {}
-    sentences: dict[str, int] = {}
-    uneven: list[tuple[str, tuple[str, ...]]] = []
-    for pattern in _PATTERNS["age"]["sentences"]:
-        slot = next(name for name in _AGES if name in pattern)
-        intervals = {
-            word: _around(normaliser.answer(_filled(pattern, slot, word)).age.interval, age)
-            for word, age in _AGES[slot].items()
-        }
-        for word, interval in intervals.items():
-            sentences[word] = sentences.get(word, 0) + 1
-            read[word] = read.get(word, 0) + (interval is not None)
-        if len(set(intervals.values())) > 1:
-            uneven.append((pattern, tuple(word for word, interval in intervals.items() if interval is None)))
-    return Evenness(sentences, read, tuple(uneven))
+    patterns = _PATTERNS["age"]["sentences"]
+    return evenness(lambda text, label: _around(normaliser.answer(text).age.interval, int(label[:2])), patterns, _AGES)
 
 
 def race_patterns() -> Iterator[str]:
@@ -115,12 +106,8 @@ def race_patterns() -> Iterator[str]:
     yield from races["sentences"]
 
 
-def plain_terms() -> dict[str, int]:
-    """How many terms of each race stand in the patterns."""
-    return {label: len(terms) for label, terms in _race_terms().items()}
-
-
-def _race_terms() -> dict[str, list[str]]:
+def race_terms() -> dict[str, list[str]]:
+    """The plain terms of each race, which stand in the patterns."""
     terms: dict[str, list[str]] = {name: [] for name in RACES}
     for label, texts in PHRASES.items():
         coarse = "Asian" if label == "Asian" else COARSE_OF.get(label)

@@ -8,7 +8,7 @@ from typing import Final
 
 from evenhand.benchmarks.fairface.normalise.lexicon import pairs, phrases, table, words
 from evenhand.benchmarks.fairface.normalise.negation import ASSERTED, IN_SCOPE, is_lesser
-from evenhand.benchmarks.fairface.normalise.readings import GenderReading, Mode, Reason, no_gender
+from evenhand.benchmarks.fairface.normalise.readings import Mode, Reading, Reason, unknown
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 from evenhand.benchmarks.fairface.taxonomy import UNKNOWN
 
@@ -31,7 +31,7 @@ _KNOWN: Final = frozenset(CATEGORY_WORDS) | THIRD_WORDS | _THIRD_FIRST
 _IS_KNOWN: Final = _KNOWN.__contains__
 
 
-def read_gender(text: TokenizedText, mode: Mode) -> GenderReading:
+def read_gender(text: TokenizedText, mode: Mode) -> Reading:
     """The gender that a prepared text asserts; the same in field and prose mode.
 
     Exactly one scorable class must be asserted. Negated words are no evidence,
@@ -44,9 +44,9 @@ def read_gender(text: TokenizedText, mode: Mode) -> GenderReading:
     """
     tokens = text.tokens
     if not tokens:
-        return no_gender(Reason.EMPTY)
+        return unknown(Reason.EMPTY)
     if letter := _single_letter(tokens):
-        return GenderReading(LETTERS[letter], ("G1",), None, (letter,))
+        return Reading(LETTERS[letter], rules=("G1",), words=(letter,))
     known = list(compress(count(), map(_IS_KNOWN, tokens)))
     if not known:
         return _by_pronouns(text)
@@ -82,27 +82,28 @@ def read_gender(text: TokenizedText, mode: Mode) -> GenderReading:
     return _decide(classes, negated, rules, tuple(asserted))
 
 
-def _decide(classes: set[str], negated: bool, rules: tuple[str, ...], words: tuple[str, ...]) -> GenderReading:
+def _decide(classes: set[str], negated: bool, rules: tuple[str, ...], words: tuple[str, ...]) -> Reading:
     if THIRD in classes:
         reason = Reason.OUTSIDE if len(classes) == 1 else Reason.SEVERAL
-        return GenderReading(UNKNOWN, (*rules, "G4", "G6"), reason, words)
+        return unknown(reason, *rules, "G4", "G6")._replace(words=words)
     if len(classes) == 1:
         fired = rules if "G5" in rules else (*rules, "G2")
-        return _new(GenderReading, (classes.pop(), (*fired, "N5") if negated else fired, None, words))
+        fired = (*fired, "N5") if negated else fired
+        return _new(Reading, (classes.pop(), UNKNOWN, fired, None, words, False, None))
     if classes:
-        return GenderReading(UNKNOWN, (*rules, "G6"), Reason.SEVERAL, words)
+        return unknown(Reason.SEVERAL, *rules, "G6")._replace(words=words)
     if negated:
-        return GenderReading(UNKNOWN, (*rules, "N5"), Reason.NEGATED, words)
-    return GenderReading(UNKNOWN, rules, Reason.SEVERAL, words)  # nothing but an echo of the options
+        return unknown(Reason.NEGATED, *rules, "N5")._replace(words=words)
+    return unknown(Reason.SEVERAL, *rules)._replace(words=words)  # nothing but an echo of the options
 
 
-def _by_pronouns(text: TokenizedText) -> GenderReading:
+def _by_pronouns(text: TokenizedText) -> Reading:
     """Rule G5: pronouns and kinship, which no negation reaches ("I can't tell his age")."""
     words = tuple(token for token in text.tokens if token in PRONOUNS)
     classes = {PRONOUNS[word] for word in words}
     if len(classes) == 1:
-        return GenderReading(classes.pop(), ("G5",), None, words)
-    return no_gender(Reason.SEVERAL, "G5", "G6") if classes else no_gender(text.why_nothing)
+        return Reading(classes.pop(), rules=("G5",), words=words)
+    return unknown(Reason.SEVERAL, "G5", "G6") if classes else unknown(text.why_nothing)
 
 
 def _single_letter(tokens: Sequence[str]) -> str | None:

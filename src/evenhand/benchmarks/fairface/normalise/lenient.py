@@ -28,6 +28,8 @@ _WORDS.update({"NaN": _NAN, "nan": _NAN, "Infinity": float("inf")})
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _CLOSES: Final = {"{": "}", "[": "]", "(": ")"}
+_AS_JSON: Final = {"(": "[", ")": "]"}
+_BEFORE_VALUES: Final = frozenset("{[,:")
 
 
 def parse(text: str) -> Any:
@@ -39,85 +41,54 @@ def parse(text: str) -> Any:
     {'age': [20, 30], 'gender': None}
     >>> parse("{gender: male}")
     Traceback (most recent call last):
-    ValueError: a key without quotes
+    ValueError: a word without quotes
     """
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return _Parser(text).value(0)
+        return json.loads(_as_json(text))
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
-
-    def piece(self) -> re.Match[str]:
-        found = _PIECE.match(self.text, self.position)
-        if found is None:
+def _as_json(text: str) -> str:
+    """The value that a text begins with, written as JSON; what follows it is not looked at."""
+    pieces: list[str] = []
+    closing: list[str] = []  # of the brackets that are open
+    position = 0
+    while not pieces or closing:
+        match = _PIECE.match(text, position)
+        if match is None:
             raise ValueError("something that is no JSON")
-        self.position = found.end()
-        return found
-
-    def peek(self) -> str | None:
-        found = _PIECE.match(self.text, self.position)
-        return found["sign"] if found else None
-
-    def value(self, depth: int) -> Any:
-        if depth > DEEPEST:
+        position, sign = match.end(), match["sign"]
+        if (not sign or sign in _CLOSES) and len(closing) > DEEPEST:
             raise ValueError("nested too deeply")
-        found = self.piece()
-        if found["sign"] == "{":
-            return self.mapping(depth)
-        if found["sign"] in ("[", "("):
-            return self.sequence(_CLOSES[found["sign"]], depth)
-        if found["sign"]:
-            raise ValueError("a sign where a value belongs")
-        return _scalar(found)
-
-    def mapping(self, depth: int) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        while self.peek() != "}":
-            key = self.piece()
-            if key["double"] is None and key["single"] is None:
-                raise ValueError("a key without quotes")
-            if self.piece()["sign"] != ":":
-                raise ValueError("a key without a colon")
-            out[str(_scalar(key))] = self.value(depth + 1)
-            self.separator("}")
-        self.piece()
-        return out
-
-    def sequence(self, closing: str, depth: int) -> list[Any]:
-        out: list[Any] = []
-        while self.peek() != closing:
-            out.append(self.value(depth + 1))
-            self.separator(closing)
-        self.piece()
-        return out
-
-    def separator(self, closing: str) -> None:
-        following = self.peek()
-        if following == ",":
-            self.piece()
-        elif following != closing:
-            raise ValueError("values without a comma between them")
+        if not sign:
+            pieces.append(json.dumps(_scalar(match), ensure_ascii=False))
+            continue
+        if sign in _CLOSES:
+            closing.append(_CLOSES[sign])
+        elif sign in _CLOSES.values():
+            if not closing or closing.pop() != sign:
+                raise ValueError("a bracket that closes none")
+            if pieces[-1] == "," and pieces[-2] not in _BEFORE_VALUES:  # a trailing comma
+                pieces.pop()
+        pieces.append(_AS_JSON.get(sign, sign))
+    return " ".join(pieces)
 
 
-def _scalar(found: re.Match[str]) -> Any:
-    if found["double"] is not None or found["single"] is not None:
-        text = found["double"] if found["double"] is not None else found["single"]
+def _scalar(match: re.Match[str]) -> Any:
+    if match["double"] is not None or match["single"] is not None:
+        text = match["double"] if match["double"] is not None else match["single"]
         return _ESCAPE.sub(_unescape, text) if "\\" in text else text
-    if found["number"]:
-        digits = found["number"]
+    if match["number"]:
+        digits = match["number"]
         return int(digits) if len(digits) < 16 and digits.lstrip("+-").isdecimal() else float(digits[:40])
-    if found["word"] not in _WORDS:
+    if match["word"] not in _WORDS:
         raise ValueError("a word without quotes")
-    return _WORDS[found["word"]]
+    return _WORDS[match["word"]]
 
 
-def _unescape(found: re.Match[str]) -> str:
-    escape = found[1]
+def _unescape(match: re.Match[str]) -> str:
+    escape = match[1]
     if len(escape) == 5:
         return chr(int(escape[1:], 16))
     return _ESCAPED.get(escape, escape)

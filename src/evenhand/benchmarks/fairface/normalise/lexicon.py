@@ -7,11 +7,12 @@ names its sources.
 from __future__ import annotations
 
 import csv
-import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from evenhand.files.packaged import packaged_table
 
 Meaning = TypeVar("Meaning")
 
@@ -26,12 +27,9 @@ class Phrase(NamedTuple, Generic[Meaning]):
 
 
 def table(name: str) -> dict[str, Any]:
-    """A file of word lists.
-
-    >>> table("gender.toml")["third"]["pairs"]
-    'non binary, gender queer, gender fluid'
-    """
-    return tomllib.loads(_FOLDER.joinpath(name).read_text(encoding="utf-8"))
+    """A file of word lists."""
+    lists: dict[str, Any] = packaged_table("evenhand.benchmarks.fairface", f"lexicon/{name}")
+    return lists
 
 
 def phrases(text: str) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def negation(tokens: Sequence[str], text: str | None = None) -> bytearray:
         after_last = position + 1
         if token in CLAUSE_ENDS:
             in_clause = False
-            if token in SENTENCE_ENDS or (token == "," and _is_subordinate(tokens, sentence)):
+            if token in SENTENCE_ENDS or (token == "," and tokens[sentence] in CONCEDING):
                 in_sentence = after_whether = False
             if token in SENTENCE_ENDS:
                 sentence = position + 1
@@ -85,7 +85,9 @@ def negation(tokens: Sequence[str], text: str | None = None) -> bytearray:
             marks[position] |= IN_SCOPE
         if token == "non":
             prefixed.append(position + 2 if following == "-" else position + 1)
-        elif _opens_sentence(tokens, position):
+        elif token in SENTENCE_CUES or (
+            token == "not" and position > 0 and tokens[position - 1] in BEFORE_SENTENCE_NOT
+        ):
             in_sentence = True
             after_whether |= token == "whether"
         elif _opens_clause(tokens, position, following):
@@ -150,18 +152,6 @@ def kept_items(items: Items, removed: Sequence[int]) -> Items:
 def _mark_all(marks: bytearray, start: int, end: int) -> None:
     if start < end:
         marks[start:end] = _ONE_IN_SCOPE * (end - start)
-
-
-def _is_subordinate(tokens: Sequence[str], sentence: int) -> bool:
-    """Whether a sentence begins with a clause that only concedes: "While I can't be certain, …"."""
-    return sentence < len(tokens) and tokens[sentence] in CONCEDING
-
-
-def _opens_sentence(tokens: Sequence[str], position: int) -> bool:
-    token = tokens[position]
-    if token == "not":
-        return position > 0 and tokens[position - 1] in BEFORE_SENTENCE_NOT
-    return token in SENTENCE_CUES
 
 
 def _opens_clause(tokens: Sequence[str], position: int, following: str) -> bool:

@@ -9,25 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 from evenhand.benchmarks.fairface.normalise.age import read_age, read_age_range
 from evenhand.benchmarks.fairface.normalise.gender import read_gender
 from evenhand.benchmarks.fairface.normalise.markup import plain_text, without_reasoning
 from evenhand.benchmarks.fairface.normalise.race import read_race
-from evenhand.benchmarks.fairface.normalise.readings import (
-    AgeReading,
-    FaceAnswer,
-    GenderReading,
-    Mode,
-    RaceReading,
-    Reason,
-    no_age,
-    no_gender,
-    no_race,
-    nothing,
-)
-from evenhand.benchmarks.fairface.normalise.strict import strict_age, strict_gender, strict_race
+from evenhand.benchmarks.fairface.normalise.readings import FaceAnswer, Mode, Reading, Reason, nothing, unknown
+from evenhand.benchmarks.fairface.normalise.strict import read_strictly
 from evenhand.benchmarks.fairface.normalise.structured import (
     ABSENT,
     RANGE_KEYS,
@@ -49,8 +38,7 @@ from evenhand.benchmarks.fairface.normalise.text import (
     without_questions,
 )
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
-
-AnyReading = TypeVar("AnyReading", GenderReading, RaceReading, AgeReading)
+from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES
 
 NORMALISER_VERSION: Final = "3"
 _DEEPEST_VALUE: Final = 4
@@ -59,39 +47,33 @@ _FIELD: Final = Mode.FIELD
 _FOREIGN: Final = Reason.LANGUAGE
 
 
-class AttributeReader(Generic[AnyReading]):
-    """One attribute: its label's name, the rules that read it in a prepared text, and what stands for unknown.
+class AttributeReader:
+    """One attribute: its label's name, and the rules that read it in a prepared text.
 
-    >>> gender = AttributeReader("gender", read_gender, no_gender)
-    >>> gender.of("Age: 30\\nGender: M", Mode.FIELD).rules
+    Called with a raw text or a JSON value, it gives what that says of the attribute.
+
+    >>> AttributeReader("gender", read_gender)("Age: 30\\nGender: M").rules
     ('P8', 'G1')
     """
 
-    def __init__(
-        self, name: str, read: Callable[[TokenizedText, Mode], AnyReading], unknown: Callable[..., AnyReading]
-    ) -> None:
+    def __init__(self, name: str, read: Callable[[TokenizedText, Mode], Reading]) -> None:
         self.name = name
-        self.read: Callable[[TokenizedText, Mode], AnyReading] = read
-        self._unknown: Callable[..., AnyReading] = unknown
-        self._of_fields: TextCache[AnyReading] = TextCache(partial(self._of_text, mode=_FIELD))
-        self._of_labelled: TextCache[AnyReading] = TextCache(self._of_labelled_value)
+        self.read = read
+        self._of_fields = TextCache(partial(self._of_text, mode=_FIELD))
+        self._of_labelled = TextCache(self._of_labelled_value)
 
-    def of(self, raw: Any, mode: Mode) -> AnyReading:
-        """What a raw text or JSON value says of the attribute."""
+    def __call__(self, raw: Any, mode: Mode = _FIELD) -> Reading:
         if not isinstance(raw, str):
             if raw is ABSENT:
-                return self._unknown(Reason.EMPTY, "S6")
+                return unknown(Reason.EMPTY, "S6")
             raw = _scalar(raw, for_age=self.name == "age")
             if isinstance(raw, Reason):
-                return self._unknown(raw, "S5")
-            if not isinstance(raw, str):
-                reading: AnyReading = raw
-                return reading
+                return unknown(raw, "S5")
+            if isinstance(raw, Reading):
+                return raw
         return self._of_fields[raw] if mode is _FIELD else self._of_text(raw, mode)
 
-    def within(
-        self, passage: Passage, labelled: Mapping[str, str], text: TokenizedText | None, mode: Mode
-    ) -> AnyReading:
+    def within(self, passage: Passage, labelled: Mapping[str, str], text: TokenizedText | None, mode: Mode) -> Reading:
         """What a prepared text says of the attribute; a value labelled with its name decides alone (P8)."""
         value = labelled.get(self.name)
         if value is not None:
@@ -100,19 +82,21 @@ class AttributeReader(Generic[AnyReading]):
             reading = self.read(text or TokenizedText(passage.text), mode)
         return reading._replace(rules=passage.rules + reading.rules) if passage.rules else reading
 
-    def _of_text(self, raw: str, mode: Mode) -> AnyReading:
+    def _of_text(self, raw: str, mode: Mode) -> Reading:
         text = prepare(plain_text(without_reasoning(raw) or ""))
         passage = final_answer(without_questions(text) if mode is _PROSE else text)
         return self.within(passage, labelled_values(passage.text), None, mode)
 
-    def _of_labelled_value(self, value: str) -> AnyReading:
-        reading: AnyReading = self.read(TokenizedText(value), _FIELD)
+    def _of_labelled_value(self, value: str) -> Reading:
+        reading = self.read(TokenizedText(value), _FIELD)
         return reading._replace(rules=("P8", *reading.rules))
 
 
 @dataclass(frozen=True)
 class Normaliser:
     """Reads answers by the protocol's rules.
+
+    `gender`, `race` and `age` read a value that is known to be about that attribute, or with `Mode.PROSE` a text.
 
     >>> Normaliser().answer("A young South Asian woman, approximately 25–30 years old.").race.label
     'Indian'
@@ -124,18 +108,19 @@ class Normaliser:
     age_words: bool = True  # option age_words=off (A8)
     strict: bool = False  # option profile=strict
 
-    _gender: AttributeReader[GenderReading] = field(init=False, repr=False, compare=False)
-    _race: AttributeReader[RaceReading] = field(init=False, repr=False, compare=False)
-    _age: AttributeReader[AgeReading] = field(init=False, repr=False, compare=False)
+    gender: AttributeReader = field(init=False, repr=False, compare=False)
+    race: AttributeReader = field(init=False, repr=False, compare=False)
+    age: AttributeReader = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        race = partial(read_race, first_of_several=self.first_of_several)
-        age = partial(read_age, age_words=self.age_words)
-        # A frozen object's own way to set what follows from its options.
-        put = partial(object.__setattr__, self)
-        put("_gender", AttributeReader("gender", strict_gender if self.strict else read_gender, no_gender))
-        put("_race", AttributeReader("race", strict_race if self.strict else race, no_race))
-        put("_age", AttributeReader("age", strict_age if self.strict else age, no_age))
+        rules: dict[str, Callable[[TokenizedText, Mode], Reading]] = {
+            "gender": read_gender,
+            "race": partial(read_race, first_of_several=self.first_of_several),
+            "age": partial(read_age, age_words=self.age_words),
+        }
+        for name, read in rules.items():
+            reader = AttributeReader(name, partial(read_strictly, attribute=name) if self.strict else read)
+            object.__setattr__(self, name, reader)  # a frozen object's own way to set what follows from its options
 
     def answer(self, raw: Any) -> FaceAnswer:
         """All three attributes of a free answer: text, or an object that is already parsed."""
@@ -154,38 +139,26 @@ class Normaliser:
         """All three attributes of a text that has no object with a known key (S6)."""
         passage = final_answer(without_questions(prepare(plain_text(without_confidences(raw)))))
         labelled = labelled_values(passage.text)
-        text = TokenizedText(passage.text) if len(labelled) < len(FaceAnswer._fields) else None
+        text = TokenizedText(passage.text) if len(labelled) < len(ATTRIBUTES) else None
         if labelled or passage.rules or text is None:
-            gender = self._gender.within(passage, labelled, text, _PROSE)
-            race = self._race.within(passage, labelled, text, _PROSE)
-            age = self._age.within(passage, labelled, text, _PROSE)
+            gender = self.gender.within(passage, labelled, text, _PROSE)
+            race = self.race.within(passage, labelled, text, _PROSE)
+            age = self.age.within(passage, labelled, text, _PROSE)
         else:  # the same in fewer steps
             gender, race, age = (
-                self._gender.read(text, _PROSE),
-                self._race.read(text, _PROSE),
-                self._age.read(text, _PROSE),
+                self.gender.read(text, _PROSE),
+                self.race.read(text, _PROSE),
+                self.age.read(text, _PROSE),
             )
         answer = FaceAnswer(gender, race, age)
         if gender.reason is _FOREIGN or race.reason is _FOREIGN or age.reason is _FOREIGN:
             return _in_some_language(answer)
         return answer
 
-    def gender(self, raw: Any, mode: Mode = Mode.FIELD) -> GenderReading:
-        """The gender that a value known to be about gender, or a prose text, states."""
-        return self._gender.of(raw, mode)
-
-    def race(self, raw: Any, mode: Mode = Mode.FIELD) -> RaceReading:
-        """The race that a value known to be about race, or a prose text, states."""
-        return self._race.of(raw, mode)
-
-    def age(self, raw: Any, mode: Mode = Mode.FIELD) -> AgeReading:
-        """The age that a value known to be about age, or a prose text, states."""
-        return self._age.of(raw, mode)
-
     def fields(self, fields: Fields) -> FaceAnswer:
         """All three attributes of a recognised object; an absent key is unknown (S6)."""
         gender, race, age = fields
-        return FaceAnswer(self._gender.of(gender, _FIELD), self._race.of(race, _FIELD), self._age.of(age, _FIELD))
+        return FaceAnswer(self.gender(gender), self.race(race), self.age(age))
 
 
 def _in_some_language(answer: FaceAnswer) -> FaceAnswer:

@@ -19,7 +19,7 @@ from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     OUTSIDE,
     SECOND_WORDS,
 )
-from evenhand.benchmarks.fairface.normalise.readings import Mode, RaceReading, Reason, no_race
+from evenhand.benchmarks.fairface.normalise.readings import Mode, Reading, Reason, unknown
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, UNKNOWN
 
@@ -37,7 +37,7 @@ class Term(NamedTuple):
     label: str
 
 
-def read_race(text: TokenizedText, mode: Mode, *, first_of_several: bool = False) -> RaceReading:
+def read_race(text: TokenizedText, mode: Mode, *, first_of_several: bool = False) -> Reading:
     """The coarse and the fine class that a prepared text asserts; the same in field and prose mode.
 
     Two coarse classes are unknown, unless `first_of_several` (option `multi=first`).
@@ -54,10 +54,10 @@ def read_race(text: TokenizedText, mode: Mode, *, first_of_several: bool = False
     if hyphens:
         tokens = kept_items(tokens, hyphens)
     if not tokens:
-        return no_race(Reason.EMPTY)
+        return unknown(Reason.EMPTY)
     terms = find_terms(tokens)
     if not terms:
-        return no_race(text.why_nothing)
+        return unknown(text.why_nothing)
     marks = text.marks_without(hyphens)
     asserted: list[Term] = []
     negated = coloured = False
@@ -88,8 +88,8 @@ def read_race(text: TokenizedText, mode: Mode, *, first_of_several: bool = False
         rules += ("R2",)
     if not asserted:
         if negated:
-            return no_race(Reason.NEGATED, *rules)
-        return no_race(Reason.OUTSIDE, "R4") if not coloured else no_race(text.why_nothing, *rules)
+            return unknown(Reason.NEGATED, *rules)
+        return unknown(Reason.OUTSIDE, "R4") if not coloured else unknown(text.why_nothing, *rules)
     return _decide(asserted, tokens, rules, first_of_several)
 
 
@@ -124,31 +124,31 @@ def _longest_term_at(tokens: Sequence[str], position: int) -> Term | None:
     return None
 
 
-def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...], first_of_several: bool) -> RaceReading:
+def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...], first_of_several: bool) -> Reading:
     if len(asserted) == 1 and (only := asserted[0].label) in COARSE_OF:
         words = _words(asserted, tokens)
-        return _new(RaceReading, (COARSE_OF[only], only, (*rules, "R1") if rules else _R1, None, False, words))
+        return _new(Reading, (COARSE_OF[only], only, (*rules, "R1") if rules else _R1, None, words, False, None))
     labels = {term.label for term in asserted}
     if MIXED in labels or OUTSIDE in labels:
-        return no_race(Reason.OUTSIDE, *rules, "R3")._replace(words=_words(asserted, tokens))
+        return unknown(Reason.OUTSIDE, *rules, "R3")._replace(words=_words(asserted, tokens))
     if ASIAN in labels and labels & _SPECIFIC_ASIAN and not _offers_asian_or_indian(asserted, tokens):
         labels.discard(ASIAN)
         asserted = [term for term in asserted if term.label != ASIAN]
         rules = (*rules, "R6")
-    coarse = {_coarse(label) for label in labels}
+    coarse = {COARSE_OF.get(label, label) for label in labels}
     if len(coarse) == 1:
         rules = (*rules, "R1")
     elif first_of_several:
-        coarse = {_coarse(asserted[0].label)}
-        labels = {label for label in labels if _coarse(label) in coarse}
+        coarse = {COARSE_OF.get(asserted[0].label, asserted[0].label)}
+        labels = {label for label in labels if COARSE_OF.get(label, label) in coarse}
         rules = (*rules, "R7 first")
     else:
-        return no_race(Reason.SEVERAL, *rules, "R7")._replace(words=_words(asserted, tokens))
+        return unknown(Reason.SEVERAL, *rules, "R7")._replace(words=_words(asserted, tokens))
     label = coarse.pop()
     fine = labels.pop() if len(labels) == 1 else UNKNOWN
     if fine == ASIAN:
-        return RaceReading(label, UNKNOWN, (*rules, "R8"), None, True, _words(asserted, tokens))
-    return RaceReading(label, fine, rules, None, False, _words(asserted, tokens))
+        return Reading(label, UNKNOWN, (*rules, "R8"), None, _words(asserted, tokens), unspecified=True)
+    return Reading(label, fine, rules, None, _words(asserted, tokens))
 
 
 def _words(asserted: Sequence[Term], tokens: Sequence[str]) -> tuple[str, ...]:
@@ -156,10 +156,6 @@ def _words(asserted: Sequence[Term], tokens: Sequence[str]) -> tuple[str, ...]:
         start, length, _ = asserted[0]
         return (tokens[start] if length == 1 else " ".join(tokens[start : start + length]),)
     return tuple(" ".join(tokens[start : start + length]) for start, length, _ in asserted)
-
-
-def _coarse(label: str) -> str:
-    return ASIAN if label == ASIAN else COARSE_OF[label]
 
 
 def _offers_asian_or_indian(asserted: Sequence[Term], tokens: Sequence[str]) -> bool:

@@ -33,65 +33,35 @@ class Reason(StrEnum):
     CONFLICT = "conflicting duplicates"
 
 
-class GenderReading(NamedTuple):
-    """`Male`, `Female` or `unknown`."""
+class Reading(NamedTuple):
+    """What an answer says of one attribute: a class, or the interval of an age."""
 
-    label: str
-    rules: tuple[str, ...]
+    label: str = UNKNOWN  # of a gender; of a race, the coarse one
+    fine: str = UNKNOWN  # of a race; often unknown where the coarse one is not
+    rules: tuple[str, ...] = ()
     reason: Reason | None = None
     words: tuple[str, ...] = ()  # that the rules fired on
-
-
-class RaceReading(NamedTuple):
-    """The coarse class and the fine one; either may be `unknown`, and `fine` often is.
-
-    `unspecified` says that the answer was "Asian" without East, Southeast or South.
-    """
-
-    label: str
-    fine: str
-    rules: tuple[str, ...]
-    reason: Reason | None = None
-    unspecified: bool = False
-    words: tuple[str, ...] = ()
-
-
-class AgeReading(NamedTuple):
-    """The age as an interval of completed years, or None for unknown."""
-
-    interval: AgeInterval | None
-    rules: tuple[str, ...]
-    reason: Reason | None = None
-    words: tuple[str, ...] = ()
+    unspecified: bool = False  # the answer was "Asian" without East, Southeast or South
+    interval: AgeInterval | None = None  # of an age, in completed years
 
 
 class FaceAnswer(NamedTuple):
     """One model's answer about one face."""
 
-    gender: GenderReading
-    race: RaceReading
-    age: AgeReading
+    gender: Reading
+    race: Reading
+    age: Reading
 
     def value(self, attribute: str) -> str | AgeInterval | None:
         """What is compared of an attribute: the label, or the interval of an age."""
         return self.age.interval if attribute == "age" else str(getattr(self, attribute).label)
 
 
-def no_gender(reason: Reason, *rules: str) -> GenderReading:
-    """An unknown gender with its reason."""
-    return GenderReading(UNKNOWN, rules, reason)
-
-
-def no_race(reason: Reason, *rules: str) -> RaceReading:
-    """An unknown race with its reason."""
-    return RaceReading(UNKNOWN, UNKNOWN, rules, reason)
-
-
-def no_age(reason: Reason, *rules: str) -> AgeReading:
-    """An unknown age with its reason."""
-    return AgeReading(None, rules, reason)
+def unknown(reason: Reason, *rules: str) -> Reading:
+    """An attribute of which an answer says nothing that can be used, with the reason."""
+    return Reading(UNKNOWN, UNKNOWN, rules, reason)
 
 
 def nothing(reason: Reason) -> FaceAnswer:
     """An answer in which all three attributes are unknown for one reason."""
-    return FaceAnswer(no_gender(reason), no_race(reason), no_age(reason))
+    return FaceAnswer(unknown(reason), unknown(reason), unknown(reason))

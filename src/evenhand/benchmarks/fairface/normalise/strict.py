@@ -8,79 +8,45 @@ contain must be one of FairFace's own labels, or for age a plain number.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from evenhand.benchmarks.fairface.normalise.age import read_age_range
-from evenhand.benchmarks.fairface.normalise.readings import (
-    AgeReading,
-    GenderReading,
-    Mode,
-    RaceReading,
-    Reason,
-    no_age,
-    no_gender,
-    no_race,
-)
+from evenhand.benchmarks.fairface.normalise.readings import Mode, Reading, Reason, unknown
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
-from evenhand.benchmarks.fairface.taxonomy import (
-    AGE_BINS,
-    BIN_STARTS,
-    COARSE_OF,
-    FINE_RACES,
-    GENDERS,
-    RACES,
-    UNKNOWN,
-    AgeInterval,
-    AgeKind,
-)
+from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, BIN_STARTS, COARSE_OF, GENDERS, AgeInterval, AgeKind
 
-
-def _plain(label: str) -> str:
-    return label.lower().replace("_", " ").replace("-", " ")
-
-
-_GENDERS: Final = {label.lower(): label for label in GENDERS}
-_FINE: Final = {_plain(label): label for label in FINE_RACES}
-_COARSE: Final = {_plain(label): label for label in RACES}
-_BIN_LABELS: Final = {label: index for index, label in enumerate(AGE_BINS)} | {"more than 70": len(AGE_BINS) - 1}
+_RULES: Final = ("strict",)
+_LAST_BIN: Final = Reading(rules=_RULES, interval=AgeInterval(BIN_STARTS[-1], None, AgeKind.OPEN))
+_READINGS: Final = {
+    "gender": {label.lower(): Reading(label, rules=_RULES) for label in GENDERS},
+    "race": {
+        "asian": Reading("Asian", rules=_RULES, unspecified=True),
+        **{fine.lower().replace("_", " "): Reading(coarse, fine, _RULES) for fine, coarse in COARSE_OF.items()},
+    },
+    "age": {
+        **dict.fromkeys((AGE_BINS[-1], "more than 70"), _LAST_BIN),
+        **{
+            name: Reading(rules=_RULES, interval=AgeInterval(start, following - 1, AgeKind.RANGE))
+            for name, (start, following) in zip(AGE_BINS[:-1], pairwise(BIN_STARTS), strict=True)
+        },
+    },
+}
 _NUMBER: Final = re.compile(r"\d{1,3}(?:\.\d{1,20})?")
 
 
-def strict_gender(text: TokenizedText, mode: Mode) -> GenderReading:
-    """The gender of a prepared text that is nothing but its name.
+def read_strictly(text: TokenizedText, mode: Mode, *, attribute: str) -> Reading:
+    """The class of a prepared text that is nothing but its name; for age, also a number.
 
-    >>> [strict_gender(TokenizedText(text), Mode.FIELD).label for text in ("female.", "a woman")]
+    >>> [read_strictly(TokenizedText(text), Mode.FIELD, attribute="gender").label for text in ("female.", "a woman")]
     ['Female', 'unknown']
     """
-    label = _GENDERS.get(text.text.rstrip(".").strip())
-    return GenderReading(label, ("strict",)) if label else no_gender(_why(text), "strict")
-
-
-def strict_race(text: TokenizedText, mode: Mode) -> RaceReading:
-    """The race of a prepared text that is nothing but one of the six or seven names."""
-    name = _plain(text.text.rstrip(".").strip())
-    if name in _FINE:
-        fine = _FINE[name]
-        return RaceReading(COARSE_OF[fine], fine, ("strict",))
-    if name in _COARSE:
-        return RaceReading(_COARSE[name], UNKNOWN, ("strict",), None, unspecified=True)
-    return no_race(_why(text), "strict")
-
-
-def strict_age(text: TokenizedText, mode: Mode) -> AgeReading:
-    """The age of a prepared text that is nothing but a bin's name or a number."""
     name = text.text.rstrip(".")
-    if not name.startswith("more"):
+    if attribute != "age":
+        name = name.strip().replace("-", " ")
+    elif not name.startswith("more"):
         name = name.replace(" ", "")
-    if name in _BIN_LABELS:
-        index = _BIN_LABELS[name]
-        if index == len(AGE_BINS) - 1:
-            return AgeReading(AgeInterval(BIN_STARTS[index], None, AgeKind.OPEN), ("strict",))
-        return AgeReading(AgeInterval(BIN_STARTS[index], BIN_STARTS[index + 1] - 1, AgeKind.RANGE), ("strict",))
-    if _NUMBER.fullmatch(name):
-        return read_age_range(float(name), float(name))._replace(rules=("strict",))
-    return no_age(_why(text), "strict")
-
-
-def _why(text: TokenizedText) -> Reason:
-    return Reason.NOT_UNDERSTOOD if text.text else Reason.EMPTY
+        if _NUMBER.fullmatch(name):
+            return read_age_range(float(name), float(name))._replace(rules=_RULES)
+    reading = _READINGS[attribute].get(name)
+    return reading or unknown(Reason.NOT_UNDERSTOOD if text.text else Reason.EMPTY, *_RULES)

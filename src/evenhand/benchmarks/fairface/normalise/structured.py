@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.lenient import parse
@@ -16,23 +16,21 @@ _KEYS: Final = table("keys.toml")["objects"]
 _FRONTS: Final = phrases(_KEYS["fronts"])
 
 
-def _with_fronts(text: str) -> tuple[str, ...]:
-    names = phrases(text)
+def _with_fronts(attribute: str) -> tuple[str, ...]:
+    names = phrases(_KEYS[attribute])
     return tuple(dict.fromkeys([*names, *(front + name for name in names for front in _FRONTS)]))
 
 
-GENDER_KEYS: Final = ("dominantgender", *_with_fronts(_KEYS["gender"]))
-RACE_KEYS: Final = ("dominantrace", *_with_fronts(_KEYS["race"]))
-AGE_KEYS: Final = _with_fronts(_KEYS["age"])
+KEYS_OF: Final = {  # attribute → the letters of its keys, in their precedence
+    "gender": ("dominantgender", *_with_fronts("gender")),
+    "race": ("dominantrace", *_with_fronts("race")),
+    "age": _with_fronts("age"),
+}
 CONTAINER_KEYS: Final = phrases(_KEYS["containers"])
 VALUE_KEYS: Final = phrases(_KEYS["values"])
 RANGE_KEYS: Final = [tuple(ends.split()) for ends in phrases(_KEYS["ranges"])]
 
-ATTRIBUTE_OF: Final = {
-    **dict.fromkeys(GENDER_KEYS, "gender"),
-    **dict.fromkeys(RACE_KEYS, "race"),
-    **dict.fromkeys(AGE_KEYS, "age"),
-}
+ATTRIBUTE_OF: Final = {key: attribute for attribute, keys in KEYS_OF.items() for key in keys}
 _KNOWN: Final = frozenset(ATTRIBUTE_OF)
 _JSON: Final = json.JSONDecoder()
 _NOT_LETTERS: Final = re.compile(r"[^a-z]+")
@@ -184,7 +182,7 @@ def as_number(value: Any) -> float | None:
 
 
 def _by_precedence(keys: Mapping[str, Any]) -> Fields:
-    return Fields(_first(keys, GENDER_KEYS), _first(keys, RACE_KEYS), _first(keys, AGE_KEYS))
+    return Fields(*[_first(keys, names) for names in KEYS_OF.values()])
 
 
 def _first(keys: Mapping[str, Any], names: tuple[str, ...]) -> Any:
@@ -262,37 +260,22 @@ def _complete_pairs(text: str) -> Fields | None:
     pairs: dict[str, Any] = {}
     depth = 0
     hidden_below: int | None = None  # depth of an open confidence object
-    for key, value in _pairs(text):
-        if value is _CLOSE:
+    for match in _PAIR.finditer(text):
+        if match["close"]:
             depth -= 1
             if hidden_below is not None and depth < hidden_below:
                 hidden_below = None
             continue
-        if value is _OPEN:
+        key = letters_only(match["key"])
+        value: Any = ABSENT
+        if match["open"]:
             depth += 1
             if key.startswith("confidence") and hidden_below is None:
                 hidden_below = depth
-            value = ABSENT
+        elif match["number"]:
+            value = float(match["number"][:40])
+        elif match["cut"] is None:
+            value = match["single"] if match["double"] is None else match["double"]
         if hidden_below is None and key in _KNOWN:
             pairs[key] = value
     return _by_precedence(pairs) if pairs else None
-
-
-_OPEN: Final = object()
-_CLOSE: Final = object()
-
-
-def _pairs(text: str) -> Iterator[tuple[str, Any]]:
-    for found in _PAIR.finditer(text):
-        if found["close"]:
-            yield "", _CLOSE
-            continue
-        key = letters_only(found["key"])
-        if found["open"]:
-            yield key, _OPEN
-        elif found["number"]:
-            yield key, float(found["number"][:40])
-        elif found["double"] is not None or found["single"] is not None:
-            yield key, found["double"] if found["double"] is not None else found["single"]
-        else:
-            yield key, ABSENT

@@ -163,7 +163,12 @@ def labelled_values(text: str) -> dict[str, str]:
     values: dict[str, str] = {}
     if ":" not in text and "=" not in text and " -" not in text and "?" not in text:
         return values
-    labels = [label for label in _LABEL.finditer(text) if label[0][-1] != "?" or _is_all_of_a_question(text, label)]
+    # A label with a question mark must be a question of its own: "Age? 25", not "Can you tell the age? No".
+    labels = [
+        label
+        for label in _LABEL.finditer(text)
+        if label[0][-1] != "?" or _BEGINS_QUESTION.search(text, max(label.start() - 2, 0), label.start())
+    ]
     for position, label in enumerate(labels):
         stop = labels[position + 1].start() if position + 1 < len(labels) else len(text)
         end = _VALUE_END.search(text, label.end(), stop)
@@ -171,11 +176,6 @@ def labelled_values(text: str) -> dict[str, str]:
         if value:
             values[str(label.lastgroup)] = value
     return values
-
-
-def _is_all_of_a_question(text: str, label: re.Match[str]) -> bool:
-    """Whether a label with a question mark is a question of its own: "Age? 25", not "Can you tell the age? No"."""
-    return _BEGINS_QUESTION.search(text, max(label.start() - 2, 0), label.start()) is not None
 
 
 def words(text: str) -> list[str]:

@@ -59,9 +59,13 @@ class TokenizedText:
 
     @property
     def why_nothing(self) -> Reason:
-        """The reason code of the text where a reader finds no term in it."""
+        """The reason code of the text where a reader finds no term in it.
+
+        >>> [TokenizedText(text).why_nothing.value for text in ("", "i'm sorry", "42 bananas")]
+        ['empty', 'refusal', 'not understood']
+        """
         if self._reason is None:
-            self._reason = why_nothing(self.text, self.tokens)
+            self._reason = self._why_nothing()
         return self._reason
 
     def marks_without(self, removed: Sequence[int]) -> bytearray:
@@ -71,24 +75,17 @@ class TokenizedText:
             return marks
         return without(self.tokens, marks, removed) if self._may_negate else marks[len(removed) :]
 
-
-def why_nothing(text: str, tokens: Sequence[str]) -> Reason:
-    """The reason code of a prepared text, with its words, in which no term was found.
-
-    >>> why_nothing("i'm sorry", ["i'm", "sorry"]).value, why_nothing("42 bananas", ["42", "bananas"]).value
-    ('refusal', 'not understood')
-    """
-    if not text:
-        return Reason.EMPTY
-    if is_foreign(text, tokens):
-        return Reason.LANGUAGE
-    if not _may_begin(text, tokens):
+    def _why_nothing(self) -> Reason:
+        if not self.text:
+            return Reason.EMPTY
+        if is_foreign(self.text, self.tokens):
+            return Reason.LANGUAGE
+        if _may_begin(self.text, self.tokens):
+            if _DECLINES.search(self.text):
+                return Reason.REFUSAL
+            if _NAMES_OTHERS.search(self.text):
+                return Reason.OUTSIDE
         return Reason.NOT_UNDERSTOOD
-    if _DECLINES.search(text):
-        return Reason.REFUSAL
-    if _NAMES_OTHERS.search(text):
-        return Reason.OUTSIDE
-    return Reason.NOT_UNDERSTOOD
 
 
 def is_foreign(text: str, tokens: Sequence[str]) -> bool:

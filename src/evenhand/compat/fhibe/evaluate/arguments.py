@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.benchmarks.fhibe import attributes, vocabulary
+from evenhand.benchmarks.fhibe import attributes as names
+from evenhand.benchmarks.fhibe import vocabulary
+from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, MINI_ROWS, table_path
 from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, TableMissingError, logger
+from evenhand.core.errors import OptionError
 
 _LOG = logger(__name__)
 DATASETS: Mapping[str, tuple[str, ...]] = {
@@ -18,8 +21,11 @@ DATASETS: Mapping[str, tuple[str, ...]] = {
     "fhibe_face_crop_align": vocabulary.FACE_TASKS,
     "fhibe_face_crop": vocabulary.FACE_TASKS,
 }
-_GRIDS: Mapping[str, tuple[float, ...]] = {"PCK": PCK_GRID, "ACC_DET": ACCURACY_GRID}
-_WITH_THRESHOLDS = frozenset({"AR_IOU", "AR_MASK", "AR_OKS", "AR_DET", "ACC_DET", "PCK"})
+_GRIDS: Mapping[str, tuple[float, ...]] = {  # metrics without thresholds have none
+    **dict.fromkeys(("AR_IOU", "AR_MASK", "AR_OKS", "AR_DET"), RECALL_GRID),
+    "ACC_DET": ACCURACY_GRID,
+    "PCK": PCK_GRID,
+}
 
 
 @dataclass(frozen=True)
@@ -35,21 +41,16 @@ class EvaluationArguments:
     results: Path
     named: bool = False  # the metrics were named, so one that can't be computed is an error
 
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """The metrics, in order."""
-        return tuple(self.thresholds)
-
 
 def check_arguments(
     *,
     data_rootdir: Any,
     dataset_name: Any,
     model: Any,
-    model_name: str,
+    model_name: Any,
     task_name: Any,
     metrics: Any,
-    attributes_: Any,
+    attributes: Any,
     use_mini_dataset: bool,
     mini_dataset_size: int | None,
     downsampled: bool,
@@ -57,16 +58,28 @@ def check_arguments(
     results_rootdir: Any,
     task_kwargs: Mapping[str, Any],
 ) -> EvaluationArguments:
-    """The arguments, checked in the order in which the published tool does."""
+    """The arguments of `evaluate_task`, checked in the order in which the published tool does."""
     if model is None and not reuse_model_outputs:
         error = ArgumentValueError("If reuse_model_outputs is not True, model cannot be None.")
         error.add_note("Give a wrapped model, or set reuse_model_outputs=True to use stored outputs.")
         raise error
     check_task(task_name, dataset_name, dataset_name)
-    chosen = check_attributes(attributes_, task_name)
-    thresholds = check_metrics(metrics, task_name)
-    folder = dataset_folder(dataset_name, downsampled=downsampled)
+    chosen, thresholds = check_attributes(attributes, task_name), check_metrics(metrics, task_name)
     root = Path(data_rootdir)
+    folder = check_table(root, dataset_name, downsampled=downsampled)
+    meant = {"custom_keypoints"} if task_name == "keypoint_estimation" else set()
+    for name in sorted(task_kwargs.keys() - meant):
+        _LOG.warning("evaluate_task: %s has no meaning for %s and is ignored.", name, task_name)
+    custom = task_kwargs.get("custom_keypoints") if meant else None
+    keypoints = None if custom is None else check_keypoints(custom)
+    mini = (mini_dataset_size or MINI_ROWS) if use_mini_dataset else None
+    results = results_folder(results_rootdir, task_name, folder, model_name, mini=use_mini_dataset)
+    return EvaluationArguments(root, task_name, chosen, thresholds, mini, keypoints, results, named=bool(metrics))
+
+
+def check_table(root: Path, dataset: str, *, downsampled: bool) -> str:
+    """The folder of the data set's table; raises when there is none, or one that can't be evaluated."""
+    folder = dataset_folder(dataset, downsampled=downsampled)
     if not table_path(root, folder).is_file():
         raise TableMissingError(
             f"Combined annotation file not found: {table_path(root, folder)}. data_rootdir is the folder that holds "
@@ -76,14 +89,7 @@ def check_arguments(
         raise TableMissingError(
             f"{folder} can't be evaluated; {BODY_TABLE} and {FACE_TABLE} can. Set downsampled=True."
         )
-    for name in sorted(set(task_kwargs) - ({"custom_keypoints"} if task_name == "keypoint_estimation" else set())):
-        _LOG.warning("evaluate_task: %s has no meaning for %s and is ignored.", name, task_name)
-    custom = task_kwargs.get("custom_keypoints") if task_name == "keypoint_estimation" else None
-    if custom is not None:
-        custom = check_keypoints(custom)
-    mini = (mini_dataset_size or MINI_ROWS) if use_mini_dataset else None
-    place = results_folder(results_rootdir, task_name, folder, model_name, mini=use_mini_dataset)
-    return EvaluationArguments(root, task_name, chosen, thresholds, mini, custom, place, named=bool(metrics))
+    return folder
 
 
 def check_task(task: Any, dataset: Any, base: Any) -> None:
@@ -110,7 +116,7 @@ def check_attributes(asked: Any, task: str) -> tuple[str, ...]:
             raise ArgumentValueError(f"Attributes must be strings; {name!r} is a {type(name).__name__}.")
         if name not in known:
             raise ArgumentValueError(f"{name} is not a valid attribute. It must be one of {list(known)}.")
-    return attributes.canonical(asked)
+    return names.canonical(asked)
 
 
 def check_metrics(asked: Any, task: str) -> dict[str, tuple[float, ...]]:
@@ -118,10 +124,8 @@ def check_metrics(asked: Any, task: str) -> dict[str, tuple[float, ...]]:
     known = vocabulary.DEFAULT_METRICS[task]
     if asked is not None and not isinstance(asked, list | dict):
         raise ArgumentValueError("metrics must be a dictionary, list, or None")
-    if not asked:
-        return {name: default_thresholds(name) for name in known}
-    if isinstance(asked, list):
-        return {_metric(name, task): default_thresholds(_metric(name, task)) for name in asked}
+    if not asked or isinstance(asked, list):
+        return {name: _GRIDS.get(name, ()) for name in (_metric(name, task) for name in asked or known)}
     chosen = {}
     for name, settings in asked.items():
         if not isinstance(settings, dict):
@@ -135,13 +139,8 @@ def check_metrics(asked: Any, task: str) -> dict[str, tuple[float, ...]]:
                 raise ArgumentKeyError(f"Key: {key} should not be present in metrics[{name!r}] dict.")
     for name, settings in asked.items():
         metric = _metric(name, task)
-        chosen[metric] = _numbers(metric, settings["thresholds"]) or default_thresholds(metric)
+        chosen[metric] = _numbers(metric, settings["thresholds"]) or _GRIDS.get(metric, ())
     return chosen
-
-
-def default_thresholds(metric: str) -> tuple[float, ...]:
-    """The published grid of a metric; nothing for metrics without thresholds."""
-    return _GRIDS.get(metric, RECALL_GRID) if metric in _WITH_THRESHOLDS else ()
 
 
 def dataset_folder(dataset: str, *, downsampled: bool) -> str:
@@ -182,25 +181,8 @@ def _numbers(metric: str, thresholds: Sequence[Any]) -> tuple[float, ...]:
 
 
 def check_keypoints(custom: Any) -> tuple[str, ...]:
-    """The keypoints, refused with the published phrases."""
-    if not isinstance(custom, list | tuple):
-        raise ArgumentValueError("custom_keypoints must be a list of keypoint names.")
-    if not custom:
-        raise ArgumentValueError(
-            "You cannot provide an empty list of custom keypoints. Please provide a valid list of keypoints or set "
-            "custom_keypoints=None."
-        )
-    for name in custom:
-        if not isinstance(name, str):
-            raise ArgumentValueError(f"A keypoint you specified: {name} is not a string.")
-        if name not in vocabulary.KEYPOINTS:
-            raise ArgumentValueError(
-                f"A keypoint you specified: '{name}' is not a valid FHIBE keypoint. Valid keypoints are: "
-                f"{list(vocabulary.KEYPOINTS)}"
-            )
-    ordered = [name for name in vocabulary.KEYPOINTS if name in custom]
-    if list(custom) != ordered:
-        raise ArgumentValueError(
-            f"Custom keypoints are not in the correct order. Please output your keypoints in this order: {ordered}."
-        )
-    return tuple(custom)
+    """The keypoints that are evaluated: those that were asked for, else all."""
+    try:
+        return checked_keypoints(custom)
+    except OptionError as error:
+        raise ArgumentValueError(str(error)) from None

@@ -16,7 +16,7 @@ import numpy as np
 from evenhand import engines
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import grouping, vocabulary
-from evenhand.benchmarks.fhibe.codec import OUTPUTS, MissingAnswersError
+from evenhand.benchmarks.fhibe.codec import MissingAnswersError
 from evenhand.benchmarks.fhibe.disparity import ScoredRows
 from evenhand.benchmarks.fhibe.pictures import ENCODINGS, INSTRUMENTS
 from evenhand.benchmarks.fhibe.tasks import task_named
@@ -34,7 +34,7 @@ from evenhand.compat.fhibe.evaluate.provenance import Provenance, outputs_digest
 from evenhand.core.errors import OptionError, PredictionError
 from evenhand.core.options import parse
 from evenhand.core.records import Records, concatenate
-from evenhand.core.task import Dataset, Predictions, Task, Tools
+from evenhand.core.task import Dataset, ReadingCodec, Task, Tools
 from evenhand.files.writing import make_folder
 
 _LOG = logger(__name__)
@@ -84,7 +84,7 @@ def evaluate_task(
         model_name=model_name,
         task_name=task_name,
         metrics=metrics,
-        attributes_=attributes,
+        attributes=attributes,
         use_mini_dataset=use_mini_dataset,
         mini_dataset_size=mini_dataset_size,
         downsampled=downsampled,
@@ -95,9 +95,14 @@ def evaluate_task(
     task = task_named(task_name)
     options = options_for(task, asked)
     dataset = _load(task, asked, options)
-    _obtain_outputs(task, dataset, options, asked, model, model_name, reuse=reuse_model_outputs, cuda=cuda)
+    wrapped = WrappedModel(model_name, model, cuda)
+    _obtain_outputs(task.codec, dataset, options, asked.results, wrapped, reuse=reuse_model_outputs)
     tools = Tools(engine=engines.parse("serial"), device=_device(asked, cuda=cuda), warn=_LOG.warning)
-    answers = _read_outputs(task, dataset, options, asked)
+    try:
+        answers = task.codec.read(asked.results, dataset, options)
+    except MissingAnswersError as error:
+        lacking = OutputsMissingError if task_name == "face_encoding" else ImageMissingError
+        raise lacking(str(error)) from None
     if asked.task == "face_parsing" and (kept := files.stored_face_scores(asked.results, dataset.truth)) is not None:
         _LOG.warning(
             "Label maps are missing, such as %s. As published, the scores in F1_scores.json are used instead; nothing "
@@ -108,20 +113,19 @@ def evaluate_task(
         return
     rows = concatenate(list(task.record(dataset, answers, options, tools)))
     written = write_results(task, dataset, rows, options, asked)
-    write_provenance(
-        asked.results,
-        {
-            metric: Provenance(
-                attributes=asked.attributes,
-                thresholds=asked.thresholds[metric],
-                custom_keypoints=asked.custom_keypoints,
-                mini=asked.mini,
-                outputs=outputs_digest(asked.results, asked.task),
-                table=dataset.inputs[0].sha256,
-            )
-            for metric in written
-        },
-    )
+    outputs, table = outputs_digest(asked.results, task_name), dataset.inputs[0].sha256
+    entries = {
+        metric: Provenance(
+            asked.attributes,
+            asked.thresholds[metric],
+            asked.custom_keypoints,
+            asked.mini,
+            outputs=outputs,
+            table=table,
+        )
+        for metric in written
+    }
+    write_provenance(asked.results, entries)
 
 
 def options_for(task: Task[Any, Any], asked: EvaluationArguments) -> Any:
@@ -135,8 +139,8 @@ def options_for(task: Task[Any, Any], asked: EvaluationArguments) -> Any:
         given["custom_keypoints"] = asked.custom_keypoints
     if asked.mini is not None:
         given["mini"] = asked.mini
-    if asked.metrics[0] in INSTRUMENTS and (asked.named or len(asked.metrics) == 1):
-        given["metrics"] = asked.metrics  # named ones must be computable
+    if INSTRUMENTS.keys() & asked.thresholds and (asked.named or len(asked.thresholds) == 1):
+        given["metrics"] = tuple(asked.thresholds)  # named ones must be computable
     return parse(task.options, given)
 
 
@@ -154,10 +158,13 @@ def write_results(
             written.append(metric)
             continue
         if asked.task == "body_parts_detection":
-            table = files.PartTable.of(rows, len(people))
-            files.write_parts(folder, metric, people, table, grid)
-            scores = table.recall if metric == "AR_DET" else table.accuracy
-            scored = ScoredRows(metric, people.attributes, scores, table.parts)
+            probability, of_parts = (
+                np.asarray(rows[column]).reshape(len(people), -1)  # a row per person, a column per predicted part
+                for column in ("probability", "recall" if metric == "AR_DET" else "accuracy")
+            )
+            parts = tuple(str(name) for name in rows["part_name"][: probability.shape[1]])
+            files.write_parts(folder, metric, people, parts, probability, grid)
+            scored = ScoredRows(metric, people.attributes, of_parts, parts)
         else:
             values = measures[metric].row_scores(rows)
             assert values is not None, "every other metric is a mean of rows"
@@ -205,22 +212,13 @@ def _load(task: Task[Any, Any], asked: EvaluationArguments, options: Any) -> Dat
 
 
 def _obtain_outputs(
-    task: Task[Any, Any],
-    dataset: Dataset[Any],
-    options: Any,
-    asked: EvaluationArguments,
-    model: Any,
-    model_name: str,
-    *,
-    reuse: bool,
-    cuda: bool,
+    codec: ReadingCodec[Any], dataset: Dataset[Any], options: Any, results: Path, wrapped: WrappedModel, *, reuse: bool
 ) -> None:
     """Stored outputs where they are to be reused, else those of the wrapped model, written as published."""
-    encodes = asked.task == "face_encoding"
-    stored = asked.results / (ENCODINGS if encodes else OUTPUTS)
-    if reuse and encodes and model is not None:
+    stored, encodes = results / codec.filename, codec.filename == ENCODINGS
+    if reuse and encodes and wrapped.wrapper is not None:
         try:
-            task.codec.read(asked.results, dataset, options)
+            codec.read(results, dataset, options)
         except PredictionError:
             reuse = False  # as published: what is not there is encoded
     if reuse:
@@ -230,26 +228,14 @@ def _obtain_outputs(
                 "model outputs."
             )
         return
-    answers = WrappedModel(model_name, model, cuda).predict(dataset.samples)
-    make_folder(asked.results)
-    task.codec.write(stored, list(answers), dataset, options)
-
-
-def _read_outputs(
-    task: Task[Any, Any], dataset: Dataset[Any], options: Any, asked: EvaluationArguments
-) -> Predictions[Any]:
-    try:
-        predictions: Predictions[Any] = task.codec.read(asked.results, dataset, options)
-        return predictions
-    except MissingAnswersError as error:
-        if asked.task == "face_encoding":
-            raise OutputsMissingError(str(error)) from None
-        raise ImageMissingError(str(error)) from None
+    answers = wrapped.predict(dataset.samples)
+    make_folder(results)
+    codec.write(stored, list(answers), dataset, options)
 
 
 def _device(asked: EvaluationArguments, *, cuda: bool) -> str:
     """The GPU where it is asked for, there, and of use: torch is imported for the metrics that run a network alone."""
-    if not cuda or not {"LPIPS", "CURRICULAR_FACE"} & set(asked.metrics):
+    if not cuda or not {"LPIPS", "CURRICULAR_FACE"} & set(asked.thresholds):
         return "cpu"
     try:
         import torch

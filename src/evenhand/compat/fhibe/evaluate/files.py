@@ -2,7 +2,8 @@
 
 Undefined numbers are `null` here, where the published tool writes the bare token NaN. Score files are
 written and not read again: a second run with another model, thresholds or data gives the second's numbers. The one
-exception is `F1_scores.json` where the label maps of the data are gone.
+exception is `F1_scores.json` where the label maps of the data are gone. `intersectional_results_<METRIC>.json` repeats
+every score in every combination of attributes, so it is written as a stream and read back in parts.
 """
 
 from __future__ import annotations
@@ -10,21 +11,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.benchmarks.fhibe import grouping, vocabulary
+from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.data import FaceMapTruth, People
 from evenhand.benchmarks.fhibe.disparity import ScoredRows
+from evenhand.benchmarks.fhibe.grouping import Subset, subsets
 from evenhand.benchmarks.fhibe.metrics import accepted
 from evenhand.benchmarks.fhibe.options import threshold_keys
 from evenhand.benchmarks.fhibe.output_file import read_stored
 from evenhand.benchmarks.fhibe.verification import GroupValidation, group_validation
-from evenhand.compat.fhibe.evaluate.intersections import nested_parts, write_intersections
-from evenhand.core.records import Array, Records
+from evenhand.core.records import Array, Attribute, Records
 from evenhand.files.writing import open_file, write_file
 
 F1_FILE = "F1_scores.json"
@@ -80,40 +80,25 @@ def write_pck(folder: Path, people: People, rows: Records, thresholds: Sequence[
     write_json(folder / "pck_scores_threshold.json", {"thresholds": list(thresholds), "results": entries}, indent=4)
 
 
-@dataclass(frozen=True)
-class PartTable:
-    """Rows of body parts as a table: a row per person, a column per predicted part."""
-
-    parts: tuple[str, ...]
-    probability: Array  # (people, parts); NaN: no answer for this person
-    recall: Array
-    accuracy: Array
-
-    @classmethod
-    def of(cls, rows: Records, people: int) -> PartTable:
-        """The table of rows that `record` gives person by person."""
-        count = len(rows) // max(people, 1)
-        tables = [np.asarray(rows[name]).reshape(people, count) for name in ("probability", "recall", "accuracy")]
-        return cls(tuple(str(name) for name in rows["part_name"][:count]), *tables)
-
-    def summaries(self, thresholds: Sequence[float]) -> dict[str, dict[str, str]]:
-        """Threshold → part → share of all rows at or above it; whether the part is visible does not matter."""
-        return {
-            key: {part: summary(self.probability[:, place] >= threshold) for place, part in enumerate(self.parts)}
-            for key, threshold in threshold_keys(tuple(thresholds)).items()
-        }
+def part_summaries(parts: Sequence[str], probability: Array, thresholds: Sequence[float]) -> dict[str, dict[str, str]]:
+    """Threshold → part → share of all rows at or above it; whether the part is visible does not matter."""
+    return {
+        key: {part: summary(probability[:, place] >= threshold) for place, part in enumerate(parts)}
+        for key, threshold in threshold_keys(tuple(thresholds)).items()
+    }
 
 
-def write_parts(folder: Path, metric: str, people: People, table: PartTable, thresholds: Sequence[float]) -> None:
-    """Probabilities, decisions and details of body parts."""
-    rows = table.probability.tolist()
-    write_json(folder / "body_part_detections.json", [dict(zip(table.parts, row, strict=True)) for row in rows])
-    ids = row_ids(people)
-    summaries = table.summaries(thresholds)
+def write_parts(
+    folder: Path, metric: str, people: People, parts: Sequence[str], probability: Array, thresholds: Sequence[float]
+) -> None:
+    """Probabilities, decisions and details of body parts; `probability` has a row per person, a column per part."""
+    rows, ids = probability.tolist(), row_ids(people)
+    write_json(folder / "body_part_detections.json", [dict(zip(parts, row, strict=True)) for row in rows])
+    summaries = part_summaries(parts, probability, thresholds)
     plain, detailed = {}, {}
     for key, threshold in threshold_keys(tuple(thresholds)).items():
-        decided = (table.probability >= threshold).astype(int).tolist()
-        plain[key] = {str(row): dict(zip(table.parts, hits, strict=True)) for row, hits in enumerate(decided)}
+        decided = (probability >= threshold).astype(int).tolist()
+        plain[key] = {str(row): dict(zip(parts, hits, strict=True)) for row, hits in enumerate(decided)}
         detailed[key] = {
             "summary": summaries[key],
             "individual_results": [
@@ -121,7 +106,7 @@ def write_parts(folder: Path, metric: str, people: People, table: PartTable, thr
                     "idx": row,
                     **{
                         part: {"val": value, f"accept_{part}": hit}
-                        for part, value, hit in zip(table.parts, rows[row], decided[row], strict=True)
+                        for part, value, hit in zip(parts, rows[row], decided[row], strict=True)
                     },
                     **ids[row],
                 }
@@ -180,6 +165,94 @@ def write_scored(
         write_json(path, {**nested_parts(scored, asked), **(extra or {})}, indent=4)
 
 
+def write_intersections(
+    path: Path,
+    metric: str,
+    people: Mapping[str, Attribute],
+    asked: Sequence[str],
+    scores: Array,
+    *,
+    extra: Mapping[str, Any] | None = None,
+) -> int:
+    """Write the published `intersectional_results_<METRIC>.json`; the number of groups comes back.
+
+    Scores that are not a number are left out, and so are groups that have no other. The file is
+    streamed and appears when it is whole.
+    """
+    rows = np.flatnonzero(~np.isnan(scores))
+    texts = _Texts.of(metric, scores)
+    groups = 0
+    with open_file(path, flush=False) as file:
+        separator = "{\n    "
+        for subset in subsets(people, asked, rows):
+            file.write(f"{separator}{json.dumps(subset.key)}: ")
+            _write_subset(file, metric, subset, subset.means(scores), texts)
+            groups += len(subset)
+            separator = ",\n    "
+        for name, value in (extra or {}).items():
+            shown = json.dumps(value, indent=4).replace("\n", "\n    ")
+            file.write(f"{separator}{json.dumps(name)}: {shown}")
+            separator = ",\n    "
+        file.write("{}" if separator == "{\n    " else "\n}")
+    return groups
+
+
+def nested_parts(scored: ScoredRows, asked: Sequence[str]) -> dict[str, Any]:
+    """Attribute combination → group → part → scores, mean, size."""
+
+    def of_rows(rows: Array) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+        for place, part in enumerate(scored.parts or ()):
+            scores = scored.scores[rows, place]
+            scores = scores[~np.isnan(scores)]
+            mean = float(scores.mean()) if len(scores) else None
+            entries[part] = {"scores": scores.tolist(), scored.metric: mean, "Class_Size": len(scores)}
+        return entries
+
+    return {
+        subset.key: {key: of_rows(subset.members(group)) for group, key in enumerate(subset.keys())}
+        for subset in subsets(scored.people, asked)
+    }
+
+
+class _Texts(NamedTuple):
+    """What the file repeats: the line of every score, and the whole entry of a group that is one row."""
+
+    lines: Array  # (rows,) of texts
+    alone: Array  # (rows,) of texts
+
+    @classmethod
+    def of(cls, metric: str, scores: Array) -> _Texts:
+        shown = ["null" if score != score else repr(score) for score in scores.tolist()]
+        lines = [f"\n                {score}" for score in shown]
+        alone = [_entry(line, metric, score, 1) for line, score in zip(lines, shown, strict=True)]
+        return cls(np.array(lines, dtype=object), np.array(alone, dtype=object))
+
+
+def _entry(lines: str, metric: str, mean: str, size: int) -> str:
+    return (
+        f': {{\n            "scores": [{lines}\n            ],'
+        f'\n            "{metric}": {mean},\n            "Class_Size": {size}\n        }}'
+    )
+
+
+def _write_subset(file: IO[str], metric: str, subset: Subset, means: Array, texts: _Texts) -> None:
+    """One combination, in the indented form of the published tool."""
+    if not len(subset):
+        file.write("{}")
+        return
+    lines, alone = texts.lines[subset.rows].tolist(), texts.alone[subset.rows[subset.starts]].tolist()
+    entries = [
+        key + single if size == 1 else key + _entry(",".join(lines[start : start + size]), metric, repr(mean), size)
+        for key, single, start, size, mean in zip(
+            subset.quoted_keys(), alone, subset.starts.tolist(), subset.sizes.tolist(), means.tolist(), strict=True
+        )
+    ]
+    file.write("{\n        ")
+    file.write(",\n        ".join(entries))
+    file.write("\n    }")
+
+
 def write_validations(folder: Path, people: People, rows: Records, asked: Sequence[str]) -> None:
     """`intersectional_results_VAL.json`: VAL of every group, rounded to two decimals."""
     groups = validations(people, rows["row"], rows["embedding"], asked)
@@ -209,12 +282,12 @@ def validations(
     return by_combination
 
 
-def groups_by_path(people: People, rows: Array, asked: Sequence[str]) -> Iterator[tuple[grouping.Subset, list[Array]]]:
+def groups_by_path(people: People, rows: Array, asked: Sequence[str]) -> Iterator[tuple[Subset, list[Array]]]:
     """Every combination, and for each of its groups the rows in the order of their paths."""
     by_path = np.argsort(np.array(people.images), kind="stable")
     rank = np.empty(len(people), dtype=np.int64)
     rank[by_path] = np.arange(len(people))
-    for subset in grouping.subsets(people.attributes, asked, rows):
+    for subset in subsets(people.attributes, asked, rows):
         yield subset, [by_path[np.sort(rank[subset.members(group)])] for group in range(len(subset))]
 
 

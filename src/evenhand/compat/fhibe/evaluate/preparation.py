@@ -16,11 +16,14 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import attributes, cells, vocabulary
 from evenhand.benchmarks.fhibe.data import poses, visible_parts
+from evenhand.benchmarks.fhibe.pictures import ENCODINGS
 from evenhand.benchmarks.fhibe.scores import row_runs
 from evenhand.benchmarks.fhibe.table import MINI_ROWS, Segment, mini_rows, row_keypoints, row_segments
+from evenhand.benchmarks.fhibe.verification import paired
+from evenhand.benchmarks.fhibe.wrapped import aligned_arguments, preprocessor_arguments
 from evenhand.compat.fhibe.errors import ArgumentValueError, TableMissingError
 from evenhand.compat.fhibe.evaluate.arguments import check_keypoints
-from evenhand.core.errors import DataError, OptionError
+from evenhand.core.errors import OptionError
 from evenhand.geometry.boxes import corners
 from evenhand.geometry.masks import Runs
 from evenhand.geometry.masks import area as mask_area
@@ -89,68 +92,50 @@ def prepare_evaluation(
     frame = eval_api.dataframe
     images = _listed(frame, "filepath")
     body = task_name in vocabulary.BODY_TASKS
+    custom = task_kwargs.get("custom_keypoints") if task_name == "keypoint_estimation" else None
+    names = check_keypoints(custom)
     columns: dict[str, Sequence[Any]] = {}
-    more: dict[str, Any] = {}
+    boxes: Sequence[Any] = ()
+    masks: list[str] = []
     if task_name == "person_localization":
         columns["person_bbox"] = _corners(frame, "person_bbox")
-        more = {"gt_column_name": "person_bbox"}
     elif task_name == "face_localization":
-        boxes = _corners(frame, "face_bbox")
-        columns = {"face_bbox": boxes, "face_area": [_area_class(box) for box in boxes]}
-        more = {"gt_column_name": "face_bbox"}
+        columns["face_bbox"] = _corners(frame, "face_bbox")
+        columns["face_area"] = [_area_class(box) for box in columns["face_bbox"]]
     elif task_name == "person_parsing":
         columns["person_mask"] = precomputed_masks or [runs.plain for runs in _masks(frame)]
-        more = {"to_rle": True, "gt_column_name": "person_mask"}
     elif task_name == "keypoint_estimation":
-        columns, more = _keypoint_columns(frame, images, precomputed_masks, task_kwargs.get("custom_keypoints"))
+        boxes = _corners(frame, "person_bbox")
+        columns = {"person_bbox": boxes, "face_bbox": _corners(frame, "face_bbox")}
+        columns["keypoints_coco_fmt"] = list(poses(_keypoints(frame), names))
+        columns["area"] = precomputed_masks or [mask_area(runs) for runs in _masks(frame)]
     elif task_name == "body_parts_detection":
         boxes = [cells.numbers(cell) for cell in _listed(frame, "person_bbox")]
         columns = {"person_bbox": boxes, "visible_body_parts": _visible_parts(frame)}
-        more = {"gt_column_name": None, "img_filepath_gt_bboxes": _by_image(images, boxes)}
     elif task_name == "face_parsing":
         masks = [str(Path(eval_api.data_dir) / cells.combined_mask(cell)) for cell in _listed(frame, "CelebA")]
-        more = {"mask_filepaths": masks, "prediction_change_map": {"l_ear": "skin", "r_ear": "skin"}}
-    elif task_name == "face_encoding":
-        encoded = [str(Path(current_results_dir) / "face_encodings" / Path(image).name) for image in images]
-        columns["encoded_filepath"] = encoded
-        more = {"aligned": eval_api.is_aligned, "aligned_filepaths": images, "encoded_filepaths": encoded}
-    elif task_name == "face_super_resolution":
-        more = {"aligned": eval_api.is_aligned}
     elif task_name == "face_verification":
         frame, images = _verified(frame)
-        columns["aligned_filepath"] = [
-            image.replace(eval_api.data_dir, eval_api.processed_data_dir) for image in images
-        ]
-        root = Path(eval_api.processed_data_dir)
-        more = _alignment(model, images, columns["aligned_filepath"], root, aligned=eval_api.is_aligned, cuda=cuda)
-    else:
+        root = eval_api.processed_data_dir
+        columns["aligned_filepath"] = [image.replace(eval_api.data_dir, root) for image in images]
+        more = aligned_arguments(model, model_name, images, columns["aligned_filepath"], Path(root), cuda=cuda)
+        more["aligned"] = eval_api.is_aligned
+    elif task_name not in ("face_encoding", "face_super_resolution"):
         known = ", ".join((*vocabulary.BODY_TASKS, *vocabulary.FACE_TASKS))
         raise ArgumentValueError(f"Task name: {task_name} is not one of {known}.")
+    if task_name != "face_verification":
+        people: dict[str, list[Any]] = {image: [] for image in images}
+        for image, box in zip(images, boxes, strict=False):
+            people[image].append(box)
+        encodings = Path(current_results_dir) / ENCODINGS
+        aligned = eval_api.is_aligned
+        more = preprocessor_arguments(task_name, images, people, masks, encodings, custom, aligned=aligned)
+    if task_name == "face_encoding":
+        columns["encoded_filepath"] = more["encoded_filepaths"]
     if eval_api.age_buckets:
         columns["age"] = [attributes.age_bucket(float(age)) for age in _listed(frame, "age")]
     columns["location_country"] = [attributes.clean_country(cell) for cell in _listed(frame, "location_country")]
     return _with_columns(frame, columns), list(dict.fromkeys(images)) if body else images, more
-
-
-def _keypoint_columns(
-    frame: Any, images: Sequence[str], areas: Sequence[Any] | None, custom: Any
-) -> tuple[dict[str, Sequence[Any]], dict[str, Any]]:
-    names = vocabulary.KEYPOINTS if custom is None else check_keypoints(custom)
-    person, face = _corners(frame, "person_bbox"), _corners(frame, "face_bbox")
-    columns: dict[str, Sequence[Any]] = {
-        "person_bbox": person,
-        "face_bbox": face,
-        "keypoints_coco_fmt": list(poses(_keypoints(frame), names)),
-        "area": areas or [mask_area(runs) for runs in _masks(frame)],
-    }
-    more = {
-        "img_filepath_gt_bboxes": _by_image(images, person),
-        "gt_keypoint_column_name": "keypoints_coco_fmt",
-        "gt_face_bbox_column_name": "face_bbox",
-        "kpt_oks_sigmas": np.array([vocabulary.SIGMAS[name] for name in names]),
-        "custom_keypoints": custom,
-    }
-    return columns, more
 
 
 def _masks(frame: Any) -> list[Runs]:
@@ -177,34 +162,10 @@ def _verified(frame: Any) -> tuple[Any, list[str]]:
     """The rows that can be in a pair, by subject: one subject in the picture, two or more pictures of it."""
     alone = np.array([str(cell) in ("0", "0.0", "False") for cell in _listed(frame, "multiple_subjects")])
     subjects = np.array([str(cell) for cell in _listed(frame, "subject_id")])
-    _, codes, counts = np.unique(np.where(alone, subjects, ""), return_inverse=True, return_counts=True)
-    rows = np.flatnonzero(alone & (counts[codes.reshape(-1)] > 1))
+    rows = np.flatnonzero(alone)
+    rows = rows[paired(subjects[rows])]
     frame = _taken(frame, rows[np.argsort(subjects[rows], kind="stable")], index=False)
     return frame, _listed(frame, "filepath")
-
-
-def _alignment(
-    model: Any, images: Sequence[str], aligned_images: Sequence[str], root: Path, *, aligned: bool, cuda: bool
-) -> dict[str, Any]:
-    success = [True] * len(images)
-    if hasattr(model, "align_faces"):
-        for target in map(Path, aligned_images):
-            if ".." in target.parts or not target.is_relative_to(root):
-                raise DataError(f"Image {target} may lead out of {root}; no aligned picture is written there.")
-        success = model.align_faces(
-            img_filepaths=list(images),
-            aligned_img_filepaths=list(aligned_images),
-            batch_size=1,
-            num_workers=1,
-            cuda=cuda,
-        )
-    succeeded = [path for path, there in zip(aligned_images, success, strict=True) if there]
-    return {
-        "aligned": aligned,
-        "aligned_img_filepaths": list(aligned_images),
-        "success": success,
-        "success_aligned_img_filepaths": succeeded,
-    }
 
 
 def _corners(frame: Any, column: str) -> list[list[float]]:
@@ -215,13 +176,6 @@ def _corners(frame: Any, column: str) -> list[list[float]]:
 def _area_class(box: Sequence[float]) -> str:
     area = (box[2] - box[0]) * (box[3] - box[1])
     return str(int(np.searchsorted((50, 300, 900, 1500), area, side="right")))
-
-
-def _by_image(images: Sequence[str], boxes: Sequence[list[float]]) -> dict[str, list[list[float]]]:
-    people: dict[str, list[list[float]]] = {image: [] for image in images}
-    for image, box in zip(images, boxes, strict=True):
-        people[image].append(box)
-    return people
 
 
 def _read_frame(path: Path) -> Any:

@@ -40,7 +40,7 @@ class Provenance:
 
 
 class _ProvenanceFile(msgspec.Struct):
-    metrics: dict[str, Provenance]
+    metrics: dict[str, Provenance]  # further keys of the file are ignored
 
 
 def outputs_digest(folder: Path, task: str) -> str:

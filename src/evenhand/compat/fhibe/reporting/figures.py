@@ -1,8 +1,12 @@
-"""The figures of the bias report: threshold curves, and the groups of an attribute with their intervals."""
+"""The figures of the bias report: threshold curves, and the groups of an attribute with their intervals.
+
+The published functions return Matplotlib figures. Ours are drawn without Matplotlib, and answer what scripts ask of
+such a figure: `figure.axes[0].patches[0].get_height()`, `.lines[0].get_xdata()`, `.texts[0].get_text()`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,20 +17,88 @@ from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.disparity import Bars, bars
 from evenhand.benchmarks.fhibe.names import NAMES, SKIN_WORDS
-from evenhand.compat.fhibe.reporting.axes import FigureAxes, Limits, group_axes, part_axes
 from evenhand.compat.fhibe.reporting.results_folder import StoredScores
 from evenhand.compat.fhibe.reporting.statistics import ReportStatistics, judged_by
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Cell, Figure, Forest, Interval, Lines, Table
+from evenhand.core.records import Array
 from evenhand.core.results import Estimate, Status
 from evenhand.core.streams import stream
 from evenhand.reporting import drawing
 
+Limits = Mapping[str, tuple[float, float]]  # group → interval
 MOST_BRACKETS = 12
+_BAR_WIDTH = 0.8
 _RESAMPLES = 1000
 _WIDTH, _HEIGHT = 640, 240
 _CURVES = {"iou": "Share with IoU ≥ threshold", "oks": "Share with OKS ≥ threshold", "pck": "Mean PCK"}
 _AGES = {"[18, 30)": "18–29", "[30, 40)": "30–39", "[40, 50)": "40–49", "[50, 60)": "50–59", "[60, +]": "60 and older"}
+
+
+@dataclass(frozen=True)
+class FigureLine:
+    """A line: a curve, an error bar or a bracket."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+
+    def get_xdata(self) -> Array:
+        """The x of its points."""
+        return np.array(self.x, dtype=np.float64)
+
+    def get_ydata(self) -> Array:
+        """The y of its points."""
+        return np.array(self.y, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class FigureBar:
+    """A bar from 0 to its height; the keys of a legend are bars of height 0."""
+
+    centre: float
+    height: float
+    width: float
+
+    def get_height(self) -> float:
+        """Its height: the mean of the group."""
+        return self.height
+
+    def get_width(self) -> float:
+        """Its width."""
+        return self.width
+
+    def get_x(self) -> float:
+        """Its left edge."""
+        return self.centre - self.width / 2
+
+
+@dataclass(frozen=True)
+class FigureText:
+    """A text in the figure: the asterisks over a bracket, the name of a group with its size."""
+
+    text: str
+
+    def get_text(self) -> str:
+        """The text."""
+        return self.text
+
+
+@dataclass(frozen=True)
+class FigureAxes:
+    """The bars, lines and texts of one figure, in the order in which the published tool draws them."""
+
+    lines: list[FigureLine] = field(default_factory=list)
+    patches: list[FigureBar] = field(default_factory=list)
+    texts: list[FigureText] = field(default_factory=list)
+    tick_labels: list[FigureText] = field(default_factory=list)
+
+    def get_lines(self) -> list[FigureLine]:
+        """The lines."""
+        return self.lines
+
+    def get_xticklabels(self) -> list[FigureText]:
+        """The names of the groups, with their sizes."""
+        return self.tick_labels
 
 
 @dataclass(frozen=True)
@@ -125,14 +197,44 @@ def attribute_figure(
 
 
 def published_axes(stored: StoredScores, attribute: str, *, regions: bool, marks: bool) -> FigureAxes:
-    """The bars and lines of the published figure."""
-    shown = {
-        part: (group_bars(stored, attribute, regions, part), published_limits(stored, attribute, part))
+    """The bars and lines of the published figure: a bar and an error bar per group, a bracket per significant pair.
+
+    An error bar of verification is two lines of one point, its ends. Body parts stand side by side, part by part; then
+    comes a bar without height per part, its legend's key.
+    """
+    parts = [
+        (group_bars(stored, attribute, regions, part), published_limits(stored, attribute, part))
         for part in stored.parts or (None,)
-    }
+    ]
+    caps_only = stored.metric == "VAL"
+    sizes = [dict(zip(shown.groups, shown.sizes, strict=True)) for shown, _ in parts]
+    groups = [group for group in sizes[0] if caps_only or any(of_part.get(group) for of_part in sizes)]
+    width = _BAR_WIDTH / len(parts)
+    axes = FigureAxes()
+    for number, (shown, limits) in enumerate(parts):
+        offset = (number + 0.5) * width - _BAR_WIDTH / 2
+        for place, group in enumerate(groups):
+            if caps_only or sizes[number].get(group):
+                x = place + offset
+                axes.patches.append(FigureBar(x, shown.heights[shown.groups.index(group)], width))
+                ends = limits.get(group, (float("nan"), float("nan")))
+                pieces = [([x], [end]) for end in ends] if caps_only else [([x, x], ends)]
+                axes.lines.extend(FigureLine(*piece) for piece in pieces)
     if stored.parts is not None:
-        return part_axes({str(part): entry for part, entry in shown.items()})
-    return group_axes(*shown[None], caps_only=stored.metric == "VAL", marks=marks)
+        axes.patches.extend(FigureBar(0.0, 0.0, 0.0) for _ in parts)
+        return axes
+    shown = parts[0][0]
+    labels = dict(zip(shown.groups, shown.labels, strict=False))  # verification has none
+    axes.tick_labels.extend(FigureText(labels[group]) for group in groups if group in labels)
+    top = 1.05 * max((bar.height for bar in axes.patches), default=1.0)
+    for number, (pair, star) in enumerate(zip(shown.pairs, shown.stars, strict=True)):
+        if marks and star:
+            first, second = (groups.index(names.parse_key(group)[0]) for group in (pair.worst, pair.best))
+            foot = top * (1 + 0.075 * number)
+            head = foot + 0.05 * top
+            axes.lines.append(FigureLine([first, first, second, second], [foot, head, head, foot]))
+            axes.texts.append(FigureText(star))
+    return axes
 
 
 def shared_domain(

@@ -19,14 +19,10 @@ from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, disparities, disparit
 from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, PlotError, logger
 from evenhand.compat.fhibe.evaluate.arguments import check_attributes, check_model_name, dataset_folder
 from evenhand.compat.fhibe.reporting import figures
-from evenhand.compat.fhibe.reporting.axes import FigureAxes, curve_axes
-from evenhand.compat.fhibe.reporting.document import (
-    PART_METRICS,
-    MetricPages,
-    ReportContent,
-    sections,
-)
+from evenhand.compat.fhibe.reporting.document import PART_METRICS, MetricPages, ReportContent, sections
+from evenhand.compat.fhibe.reporting.figures import FigureAxes, FigureLine, PublishedFigure
 from evenhand.compat.fhibe.reporting.results_folder import (
+    CURVES,
     custom_keypoints,
     from_content,
     open_scores,
@@ -43,7 +39,6 @@ from evenhand.reporting.pdf import write_pdf
 
 _LOG = logger(__name__)
 _MANY = 8  # attributes beyond which a report takes long
-_CURVES = {"AR_IOU": "iou", "AR_MASK": "iou", "AR_OKS": "oks", "PCK": "pck"}
 _OVERLAP_TASKS = ("person_localization", "person_parsing", "face_localization")
 _UNTESTED = ("VAL", *PART_METRICS)  # metrics without brackets, as published
 _RERUN = "Run evaluate_task again to have it here."
@@ -180,25 +175,19 @@ class BiasReport:
         stored = from_content(metric_name, intersectional_results)
         return disparity_table(stored, self._checked(attributes_to_consider), largest_regions=group_largest_regions)
 
-    def plot_iou_vs_threshold(
-        self, savefig: bool = False, fig_savename: str | Path | None = None
-    ) -> figures.PublishedFigure:
+    def plot_iou_vs_threshold(self, savefig: bool = False, fig_savename: str | Path | None = None) -> PublishedFigure:
         """The share of rows whose overlap reaches each threshold."""
         if self.task_name not in _OVERLAP_TASKS:
             raise PlotError(f"IoU cannot be plotted for task: {self.task_name}")
         return self._plot_curve("AR_MASK" if self.task_name == "person_parsing" else "AR_IOU", savefig, fig_savename)
 
-    def plot_oks_vs_threshold(
-        self, savefig: bool = False, fig_savename: str | Path | None = None
-    ) -> figures.PublishedFigure:
+    def plot_oks_vs_threshold(self, savefig: bool = False, fig_savename: str | Path | None = None) -> PublishedFigure:
         """The share of rows whose keypoint similarity reaches each threshold."""
         if self.task_name != "keypoint_estimation":
             raise PlotError("OKS is only available for task: keypoint_estimation")
         return self._plot_curve("AR_OKS", savefig, fig_savename)
 
-    def plot_pck_vs_threshold(
-        self, savefig: bool = False, fig_savename: str | Path | None = None
-    ) -> figures.PublishedFigure:
+    def plot_pck_vs_threshold(self, savefig: bool = False, fig_savename: str | Path | None = None) -> PublishedFigure:
         """The mean share of correct keypoints at each threshold."""
         if self.task_name != "keypoint_estimation":
             raise PlotError("PCK is only available for task: keypoint_estimation.")
@@ -214,7 +203,7 @@ class BiasReport:
         show_significance: bool = False,
         savefig: bool = False,
         fig_savename: str | Path | None = None,
-    ) -> figures.PublishedFigure:
+    ) -> PublishedFigure:
         """The mean of each group of an attribute with a 68 % interval over its rows, as published.
 
         With `show_medians` the figure's table has the medians too; with `show_significance`
@@ -250,7 +239,7 @@ class BiasReport:
         folder = make_folder(Path(self.results_dir) / "bias_report")
         for page in content.pages:
             if page.curve is not None:
-                figures.PublishedFigure(page.curve).savefig(folder / f"{_CURVES[page.metric]}_thresh.png")
+                figures.PublishedFigure(page.curve).savefig(folder / f"{CURVES[page.metric]}_thresh.png")
             for attribute, figure in page.figures.items():
                 name = f"intersectional_results_{page.metric}_{attribute}.png"
                 figures.PublishedFigure(figure).savefig(folder / name)
@@ -316,7 +305,7 @@ class BiasReport:
             metric,
             source.thresholds(metric),
             keypoints,
-            figures.curve_figure(_CURVES[metric], curve) if curve[0] else None,
+            figures.curve_figure(CURVES[metric], curve) if curve[0] else None,
             {
                 attribute: figures.attribute_figure(
                     stored, attribute, statistics, regions=regions, marks=marks, domain=domain
@@ -352,16 +341,15 @@ class BiasReport:
             "Evaluated": f"{', '.join(dates)}, {'evenhand ' + ', '.join(versions) if versions else 'by another tool'}",
         }
 
-    def _plot_curve(self, metric: str, savefig: bool, name: str | Path | None) -> figures.PublishedFigure:
+    def _plot_curve(self, metric: str, savefig: bool, name: str | Path | None) -> PublishedFigure:
         curve = threshold_curve(Path(self.results_dir), metric)
         if not curve[0]:
             raise ArgumentKeyError(f"{metric} was not evaluated: {self.results_dir} has no file with its thresholds.")
-        return self._published(figures.curve_figure(_CURVES[metric], curve), curve_axes(curve), savefig, name)
+        axes = FigureAxes(lines=[FigureLine(*curve)])
+        return self._published(figures.curve_figure(CURVES[metric], curve), axes, savefig, name)
 
-    def _published(
-        self, figure: Figure, axes: FigureAxes, savefig: bool, name: str | Path | None
-    ) -> figures.PublishedFigure:
-        published = figures.PublishedFigure(figure, [axes], self._check_output)
+    def _published(self, figure: Figure, axes: FigureAxes, savefig: bool, name: str | Path | None) -> PublishedFigure:
+        published = PublishedFigure(figure, [axes], self._check_output)
         if savefig and name:
             figures.PublishedFigure.savefig(published, name)
         return published

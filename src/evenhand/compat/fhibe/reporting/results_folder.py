@@ -22,6 +22,7 @@ from evenhand.core.records import Array
 from evenhand.files import inputs
 
 _PREFIX = "intersectional_results_"
+CURVES = {"AR_IOU": "iou", "AR_MASK": "iou", "AR_OKS": "oks", "PCK": "pck"}  # metric → kind of its threshold file
 
 
 @dataclass(frozen=True)
@@ -80,33 +81,27 @@ def from_content(metric: str, content: Mapping[str, Any]) -> StoredScores:
     return StoredScores(metric, content, parts)
 
 
-def _threshold_file(metric: str) -> tuple[str, str]:
-    """Name and kind of the file that has the thresholds of a metric; empty for metrics without any."""
-    kinds = {"AR_IOU": "iou", "AR_MASK": "iou", "AR_OKS": "oks"}
-    if metric in kinds:
-        return f"detailed_results_{kinds[metric]}_threshold.json", kinds[metric]
-    if metric == "PCK":
-        return "pck_scores_threshold.json", "pck"
-    if metric in ("AR_DET", "ACC_DET"):
-        return f"detailed_results_body_parts_{metric}_threshold.json", "parts"
-    return "", ""
+def _threshold_file(folder: Path, metric: str) -> tuple[Any, str]:
+    """Content and kind of the file that has the thresholds of a metric; nothing for metrics without any."""
+    kind = CURVES.get(metric, f"body_parts_{metric}")
+    path = folder / ("pck_scores_threshold.json" if kind == "pck" else f"detailed_results_{kind}_threshold.json")
+    return (read_stored(path) if path.is_file() else None), kind
 
 
 def stored_thresholds(folder: Path, metric: str) -> list[str]:
     """The thresholds of a metric with two decimals, as its file keeps them; nothing for metrics without any."""
-    name, kind = _threshold_file(metric)
-    if not name or not (folder / name).is_file():
+    content, kind = _threshold_file(folder, metric)
+    if content is None:
         return []
-    content = read_stored(folder / name)
     return [f"{level:.2f}" for level in content["thresholds"]] if kind == "pck" else [str(key) for key in content]
 
 
 def threshold_curve(folder: Path, metric: str) -> tuple[list[float], list[float]]:
     """Thresholds and accepted shares for the curve; nothing for metrics without one."""
-    name, kind = _threshold_file(metric)
-    if kind not in ("iou", "oks", "pck") or not (folder / name).is_file():
+    content, kind = _threshold_file(folder, metric)
+    if content is None or metric not in CURVES:
         return [], []
-    curve = format_threshold_results(read_stored(folder / name), kind)
+    curve = format_threshold_results(content, kind)
     levels = sorted(curve)
     return levels, [curve[level] for level in levels]
 

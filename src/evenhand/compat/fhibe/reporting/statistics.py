@@ -34,6 +34,7 @@ from evenhand.core.options import parse as parse_options
 from evenhand.core.results import Contrast, Estimate
 from evenhand.files import inputs
 
+Judged = tuple[Sequence[Estimate], Sequence[Contrast]]
 PICTURE_TASKS = ("face_encoding", "face_super_resolution")
 UNBIASED = "TAR_AT_FAR"
 _GRIDS = (RECALL_GRID, PCK_GRID, ACCURACY_GRID)
@@ -85,7 +86,8 @@ class ReportSource:
     def stale(self, metrics: Sequence[str]) -> dict[str, str]:
         """Metric → why its numbers do not belong to the outputs and data that are there now."""
         known, messages = read_provenance(self.folder), {}
-        outputs, table = outputs_digest(self.folder, self.task), self._table_hash()
+        path = table_path(self.data, FACE_TABLE if self.task in vocabulary.FACE_TASKS else BODY_TABLE)
+        outputs, table = outputs_digest(self.folder, self.task), inputs.hash_of(path).sha256 if path.is_file() else ""
         for metric in metrics:
             entry = known.get(metric)
             if entry is None:
@@ -133,9 +135,7 @@ class ReportSource:
         exact = tuple(float(key) for key in keys)
         return next((grid for grid in _GRIDS if list(threshold_keys(grid)) == keys), exact) if keys else ()
 
-    def _from_outputs(
-        self, asked: Sequence[str], metrics: Sequence[str], options: dict[str, Any]
-    ) -> tuple[Sequence[Estimate], Sequence[Contrast]]:
+    def _from_outputs(self, asked: Sequence[str], metrics: Sequence[str], options: dict[str, Any]) -> Judged:
         from evenhand.run import evaluate
 
         for metric in metrics:
@@ -147,9 +147,7 @@ class ReportSource:
             raise RunError(f"the size of this mini data set is not known; it is not {options.get('mini')}")
         return results.results.estimates, results.results.contrasts
 
-    def _from_picture_scores(
-        self, asked: Sequence[str], metrics: Sequence[str], options: dict[str, Any]
-    ) -> tuple[Sequence[Estimate], Sequence[Contrast]]:
+    def _from_picture_scores(self, asked: Sequence[str], metrics: Sequence[str], options: dict[str, Any]) -> Judged:
         from evenhand.stats.analysis import analyse
         from evenhand.stats.settings import Settings
 
@@ -177,10 +175,6 @@ class ReportSource:
         keypoints = custom_keypoints(self.folder) if self.task == "keypoint_estimation" else ()
         # Verification keeps no scores to count: the usual size is tried, and given up when the outputs are of another.
         return keypoints or None, (scored_rows(self.folder) or MINI_ROWS) if self.mini else None
-
-    def _table_hash(self) -> str:
-        path = table_path(self.data, FACE_TABLE if self.task in vocabulary.FACE_TASKS else BODY_TABLE)
-        return inputs.hash_of(path).sha256 if path.is_file() else ""
 
 
 def disagreement(stored: StoredScores, statistics: ReportStatistics, asked: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe import attributes
-from evenhand.benchmarks.fhibe.disparity import Pair, Tested, rank_tests
+from evenhand.benchmarks.fhibe.disparity import Pair, rank_tests
 from evenhand.core.records import Array
 from evenhand.stats.published import ALPHA, median_disparity
 
@@ -22,8 +22,8 @@ def find_significant_pairs(
     A pair is worst group, its size, best group, its size, disparity, p, effect size.
     """
     tested = (rank_tests if statistic == "U" else mean_tests)({key: np.asarray(data[key], dtype=float) for key in data})
-    pairs = [pair for pair in tested.pairs if pair.p_value is not None and pair.p_value < alpha / len(tested.pairs)]
-    return [pair.row[1:] for pair in pairs] or None
+    rows = [pair.row[1:] for pair in tested if pair.p_value is not None and pair.p_value < alpha / len(tested)]
+    return rows or None
 
 
 def format_attribute_name(attribute_name: str) -> str:
@@ -49,19 +49,18 @@ def format_attribute_list(attribute_names: Sequence[str], attribute_values: Sequ
     return attributes.display_group(attribute_names, attribute_values)
 
 
-def mean_tests(groups: Mapping[str, Array]) -> Tested:
+def mean_tests(groups: Mapping[str, Array]) -> tuple[Pair, ...]:
     """The published variant with t tests and Cohen's d (pooled), which its report never uses."""
-    names, pairs = list(groups), []
-    for first, second in combinations(names, 2):
-        a, b = np.asarray(groups[first], dtype=np.float64), np.asarray(groups[second], dtype=np.float64)
-        worst, best = (first, second) if np.median(a) < np.median(b) else (second, first)
-        sizes = (len(groups[worst]), len(groups[best]))
-        p, d = _t_test(a, b)
-        gap = median_disparity(float(np.median(a)), float(np.median(b)))
-        pairs.append(Pair(worst, sizes[0], best, sizes[1], gap, p, d))
-    return Tested(
-        tuple(pairs), tuple(pair for pair in pairs if pair.p_value is not None and pair.p_value < ALPHA / len(pairs))
-    )
+    arrays = {name: np.asarray(scores, dtype=np.float64) for name, scores in groups.items()}
+    compared, pairs = list(combinations(arrays, 2)), []
+    for first, second in compared:
+        a, b = float(np.median(arrays[first])), float(np.median(arrays[second]))
+        worst, best = (first, second) if a < b else (second, first)
+        p, d = _t_test(arrays[first], arrays[second])
+        significant = p is not None and p < ALPHA / len(compared)
+        sizes = len(arrays[worst]), len(arrays[best])
+        pairs.append(Pair("", None, worst, sizes[0], best, sizes[1], median_disparity(a, b), p, d, significant))
+    return tuple(pairs)
 
 
 def _t_test(first: Array, second: Array) -> tuple[float | None, float | None]:

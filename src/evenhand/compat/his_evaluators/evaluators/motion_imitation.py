@@ -10,25 +10,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
 
 from evenhand.benchmarks.synthesis.availability import unavailable
-from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEFAULT
+from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEFAULT, paired_names, unpaired_names
 from evenhand.benchmarks.synthesis.data import find_protocol
 from evenhand.benchmarks.synthesis.imitation import Outcome, StartMethod, Unfinished, run_model
 from evenhand.benchmarks.synthesis.models import MotionImitationModel as MotionImitationModel  # published here too
 from evenhand.benchmarks.synthesis.models import SynthesisModel
-from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import PairLists, pair_lists
 from evenhand.benchmarks.synthesis.protocol import Protocol, Rules, flavour_named
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
-from evenhand.benchmarks.synthesis.published_text import CROSS, SELF, quality, results_text
 from evenhand.benchmarks.synthesis.record import Asked
-from evenhand.benchmarks.synthesis.runners import RunnerResults, all_metrics, run_paired, run_unpaired
-from evenhand.compat.his_evaluators.evaluators.base import PairedMetricRunner, Paths, UnpairedMetricRunner, print_line
+from evenhand.compat.his_evaluators.evaluators.base import (
+    CROSS,
+    SELF,
+    PairedMetricRunner,
+    Paths,
+    RunnerResults,
+    UnpairedMetricRunner,
+    print_line,
+    print_values,
+    results_text,
+    run_paired,
+    run_unpaired,
+)
 from evenhand.core.errors import OptionError, PartError
 from evenhand.files.writing import write_file
-from evenhand.instruments.device import choose_device
 
 _DATASETS = {
     "iPER_Appearance_Transfer": "iPER",
@@ -56,11 +64,12 @@ class _Evaluator:
     """What all evaluators share: where the data are, the model's run, and the printed lines."""
 
     question = ProtocolQuestion.IMITATION
+    _default_dataset: ClassVar[str] = "iPER"
 
     def __init__(
         self,
         data_dir: str | Path,
-        dataset: str = "iPER",
+        dataset: str | None = None,
         *,
         protocol: str | Path | None = None,
         rules: Literal["compat", "strict"] = "compat",
@@ -70,7 +79,8 @@ class _Evaluator:
         empty_crop: Literal["error", "whole"] = "error",
         quiet: bool = False,
     ) -> None:
-        """`protocol` is the protocol file; without it, it is looked for in `data_dir`.
+        """`dataset` is the one of the class's name, or iPER. `protocol` is the protocol file; without it, it is looked
+        for in `data_dir`.
 
         `weights` is a folder of weights files, `cache` one for readings that are kept, `networks` readers and
         comparers that take the place of ours, by feature name. `empty_crop` says what becomes of a person's box without
@@ -80,15 +90,13 @@ class _Evaluator:
         self.rules = Rules(rules)
         self.weights = None if weights is None else Path(weights)
         self.cache = None if cache is None else Path(cache)
-        self.networks = dict(networks or {})
-        self.empty_crop = empty_crop
-        self.quiet = quiet
+        self.networks, self.empty_crop, self.quiet = dict(networks or {}), empty_crop, quiet
         self.warnings: list[str] = []
         self.unfinished: tuple[tuple[str, Unfinished], ...] = ()
         self.outcomes: list[Outcome] = []
         self.blocks: dict[str, RunnerResults] = {}
         self.paired_metrics_runner: PairedMetricRunner | None = None
-        self.reset_dataset(dataset, data_dir)
+        self.reset_dataset(self._default_dataset if dataset is None else dataset, data_dir)
 
     def reset_dataset(self, dataset: str, data_dir: str | Path) -> None:
         """Go on with another data set."""
@@ -117,7 +125,7 @@ class _Evaluator:
 
     titles: tuple[str, ...] = (SELF,)
 
-    def _runner(self, kind: type[Runner], names: Sequence[str] | None, device: object) -> Runner:
+    def _runner(self, kind: type[Runner], names: Sequence[str], device: object) -> Runner:
         return kind(
             names,
             device,
@@ -184,13 +192,6 @@ class _Evaluator:
             self._warn(message)
         return lists
 
-    def _announce(self, names: Sequence[str]) -> None:
-        """Say what can't be computed here, before the model runs."""
-        options = SynthesisOptions(rules=self.rules, weights=self.weights)
-        for feature, reason in unavailable(names, options).items():
-            if feature not in self.networks:
-                self._warn(f"{feature} is not available: {reason}")
-
     def _evaluate(
         self,
         model: SynthesisModel,
@@ -205,26 +206,19 @@ class _Evaluator:
         **how: Any,  # start, resume, time_limit: for `run_model`
     ) -> list[dict[str, float]]:
         """The results of each title, by metric name; what can't be measured is refused before the model is started."""
-        all_metrics(pair_types, unpair_types, self.rules)
-        choose_device(str(device))
-        self._announce([*pair_types, *unpair_types])
+        names = [*paired_names(pair_types), *unpaired_names(unpair_types)]
+        looks = replace(self._runner(PairedMetricRunner, (), device).instruments(image_size), warn=self._warn)
+        options = replace(looks.networks.options, batch=batch, on_missing=on_missing)
+        for feature, reason in unavailable(names, options).items():  # said before the model runs
+            if feature not in self.networks:
+                self._warn(f"{feature} is not available: {reason}")
         lists = self._synthesise(model, num_sources, on_missing, **how)
-        instruments = self._runner(PairedMetricRunner, (), device).instruments(image_size)
-        looks = replace(instruments, warn=self._warn)
-        asked = Asked((), rules=self.rules, image_size=image_size, batch=batch, on_missing=on_missing)
+        asked = Asked((), options)
         own = run_paired(lists.own, pair_types, looks, asked) if pair_types else None
         cross = run_unpaired(lists.cross, unpair_types, looks, asked, self._say) if unpair_types else None
-        self.blocks = {}
-        return [
-            self._keep(title, results) if results is not None else {}
-            for title, results in zip(self.titles, (own, cross), strict=False)
-        ]
-
-    def _keep(self, title: str, results: RunnerResults) -> dict[str, float]:
-        self.blocks[title] = results
-        for name, value in results.values.items():
-            self._say(f"{name} = {value}, quality = {quality(name, saved=False)}")
-        return dict(results.values)
+        results = dict(zip(self.titles, (own, cross), strict=False))
+        self.blocks = {title: block for title, block in results.items() if block is not None}
+        return [print_values(block, self._say) if block is not None else {} for block in results.values()]
 
     def _warn(self, message: str) -> None:
         if message not in self.warnings:
@@ -376,22 +370,19 @@ class IPERMotionImitationEvaluator(MotionImitationEvaluator):
 class MotionSyntheticMotionImitationEvaluator(MotionImitationEvaluator):
     """Motion imitation on MotionSynthetic."""
 
-    def __init__(self, data_dir: str | Path, dataset: str = "MotionSynthetic", **more: Any) -> None:
-        super().__init__(data_dir, dataset, **more)
+    _default_dataset = "MotionSynthetic"
 
 
 class FashionVideoMotionImitationEvaluator(MotionImitationEvaluator):
     """Motion imitation on FashionVideo."""
 
-    def __init__(self, data_dir: str | Path, dataset: str = "FashionVideo", **more: Any) -> None:
-        super().__init__(data_dir, dataset, **more)
+    _default_dataset = "FashionVideo"
 
 
 class YoutubeDancer18MotionImitationEvaluator(MotionImitationEvaluator):
     """Motion imitation on YoutubeDancer18."""
 
-    def __init__(self, data_dir: str | Path, dataset: str = "YoutubeDancer18", **more: Any) -> None:
-        super().__init__(data_dir, dataset, **more)
+    _default_dataset = "YoutubeDancer18"
 
 
 class IPERAppearanceTransferEvaluator(AppearanceTransferEvaluator):

@@ -1,0 +1,123 @@
+"""Tables and sections as Markdown, and tables for papers as LaTeX that any document class compiles.
+
+The best value of a table is bold where the table says which way is better. In LaTeX a table has a caption and a label;
+the rules are those of booktabs where the document loads it, else plain lines.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+
+from evenhand.core.page import Figure, Interval, Section, Table, Text
+from evenhand.core.printing import printable
+from evenhand.reporting.methods import best_cells
+from evenhand.reporting.phrases import WORDING
+from evenhand.reporting.rounding import cell
+
+PREAMBLE = """% \\usepackage{booktabs} in the preamble gives better rules; without it these are plain lines.
+\\providecommand{\\toprule}{\\hline}
+\\providecommand{\\midrule}{\\hline}
+\\providecommand{\\bottomrule}{\\hline}"""
+
+
+def latex_table(table: Table, *, intervals: bool = True) -> str:
+    """The table as a floating `table`, without its intervals where they would make it too wide."""
+    numeric = [
+        any(isinstance(row[at], int | float | Interval) for row in table.rows) for at in range(len(table.columns))
+    ]
+    bare = [[replace(v, low=None, high=None) if isinstance(v, Interval) else v for v in row] for row in table.rows]
+    shown = table if intervals else replace(table, rows=tuple(map(tuple, bare)))
+    lines = [" & ".join(texts) for texts in _rows(shown, latex_text, r"\textbf{%s}")]
+    size = r"\footnotesize" if len(table.columns) > 5 else r"\small"
+    head = " & ".join(map(latex_text, table.columns))
+    caption = latex_text(f"{table.title}. {table.caption}".strip() if table.caption else f"{table.title}.")
+    parts = [
+        r"\begin{table}[t]",
+        r"\centering",
+        rf"\caption{{{caption}}}",
+        rf"\label{{{label_of(table.title)}}}",
+        size,
+        r"\setlength{\tabcolsep}{4pt}",
+        rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numeric)}}}",
+        r"\toprule",
+        rf"{head} \\",
+        r"\midrule",
+        *(rf"{line} \\" for line in lines),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(parts)
+
+
+def label_of(title: str) -> str:
+    """A label from a title.
+
+    >>> label_of("Accuracy by group on FairFace: race")
+    'tab:accuracy-by-group-on-fairface-race'
+    """
+    return "tab:" + re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60]
+
+
+def latex_text(text: str) -> str:
+    """Text that LaTeX shows as it is, in any document class and with any engine.
+
+    >>> latex_text("[30, 40) & 50 %"), latex_text("Café")
+    ('{[}30, 40) \\\\& 50 \\\\%', 'Café')
+    """
+    return "".join(WORDING["latex"].get(char) or _letter(char) for char in text)
+
+
+def _letter(char: str) -> str:
+    """A character; letters that pdflatex has no glyph for by their nearest plain ones, or as a question mark."""
+    if " " <= char <= "~" or "\u00c0" <= char <= "\u017f":
+        return char
+    if not char.isprintable():
+        return " "
+    plain = unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode()
+    return "".join(WORDING["latex"].get(one, one) for one in plain) or "?"
+
+
+def markdown_section(section: Section, level: int) -> str:
+    """A section and those below it as Markdown; figures as the tables behind them."""
+    lines = [f"{'#' * level} {markdown_text(section.title)}\n"]
+    for block in section.blocks:
+        if isinstance(block, Text):
+            lines.append(markdown_text(block.text) + "\n")
+            continue
+        table = block.data if isinstance(block, Figure) else block
+        lines.append(f"**{markdown_text(table.title)}**\n")
+        lines.append(markdown_table(table))
+        lines.append(f"\n{markdown_text(table.caption)}\n" if table.caption else "")
+    lines.extend(markdown_section(inner, level + 1) for inner in section.sections)
+    return "\n".join(lines)
+
+
+def markdown_table(table: Table) -> str:
+    """A table as Markdown; the best of each column is bold where the table says which way is better."""
+    rows = [map(markdown_text, table.columns), *_rows(table, markdown_text, "**%s**")]
+    head, *lines = [f"| {' | '.join(texts)} |" for texts in rows]
+    return "\n".join([head, "|" + " --- |" * len(table.columns), *lines])
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is: no link, image, markup or HTML becomes of it.
+
+    >>> markdown_text("![x](http://a) <b> ~y~ a_b")
+    '\\\\!\\\\[x\\\\](http\\\\://a) &lt;b&gt; \\\\~y\\\\~ a\\\\_b'
+    """
+    text = printable(text, keep="", instead=" ")
+    for char in "\\`*_[]|#~!":
+        text = text.replace(char, "\\" + char)
+    text = text.replace("://", "\\://").replace("&", "&amp;") if "&" in text else text.replace("://", "\\://")
+    return text.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _rows(table: Table, written: Callable[[str], str], bold: str) -> list[list[str]]:
+    """The cells of a table as text, the best in bold."""
+    best = best_cells(table)
+    texts = [[written(cell(value)) for value in row] for row in table.rows]
+    return [[bold % t if (line, at) in best else t for at, t in enumerate(row)] for line, row in enumerate(texts)]
