@@ -81,7 +81,7 @@ import numpy as np, polars as pl
 from pathlib import Path
 from evenhand.core.errors import EvenhandError
 from evenhand.files.arrays import open_npy
-from evenhand.instruments.cache import ReadingCache
+from evenhand.instruments.readings import ReadingCache
 from evenhand.benchmarks.ijb.streams import _blocks, _opened_shard
 from evenhand.search.stores import open_store
 

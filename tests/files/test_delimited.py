@@ -166,6 +166,36 @@ def test_quoted_fields_may_hold_separators_and_line_breaks_and_lines_stay_right(
     assert table.lines.tolist() == [2, 4, 5]
 
 
+@pytest.mark.parametrize(
+    ("body", "rows", "lines"),
+    [
+        (b"\n\na,1\n\n\nb,2\n", [("a", "1"), ("b", "2")], [4, 7]),
+        (b'"a\n\n",1\nb,"2"\n', [("a\n\n", "1"), ("b", "2")], [2, 5]),
+        (b'"say ""a\nb""","1,\n"\nb,2', [('say "a\nb"', "1,\n"), ("b", "2")], [2, 5]),
+        (b'5" tall,1\n6" tall,2\n', [('5" tall', "1"), ('6" tall', "2")], [2, 3]),
+    ],
+    ids=["blank lines", "blank lines in a field", "doubled quotes", "inches"],
+)
+def test_lines_are_counted_in_front_of_and_inside_of_records(
+    body: bytes, rows: list[tuple[str, str]], lines: list[int]
+) -> None:
+    header = Header(("name", "x"))
+    block = parse(body, header, dict.fromkeys(header.names, CellKind.CELL), 2)
+    assert (block.frame.rows(), block.lines.tolist(), block.issues) == (rows, lines, ())
+
+
+@pytest.mark.parametrize("line", ['"a\nb",1,2', "b", '"a\n"'])
+def test_a_field_too_many_or_too_few_is_found_beside_line_breaks_in_fields(line: str) -> None:
+    block = parse(f'"a\nb",1\n{line}\n'.encode(), Header(("name", "x")), {"name": CellKind.CELL}, 2)
+    assert [issue.line for issue in block.issues] == [4]
+
+
+def test_an_odd_number_of_quotes_in_a_column_of_numbers_is_an_issue(capfd: pytest.CaptureFixture[str]) -> None:
+    issues = parse(b'a,1\nb,"', Header(("name", "x")), {"x": CellKind.NUMBER}, 2).issues
+    assert [issue.line for issue in issues] == [3]
+    assert "panicked" not in capfd.readouterr().err
+
+
 def test_an_open_quote_is_an_issue_not_a_field_as_long_as_the_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 3: a quoted field can't be read"):
         read_table(written(tmp_path, b'name,x\na,1\n"b,2\nc,3\n'))

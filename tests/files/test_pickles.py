@@ -158,6 +158,20 @@ def test_a_bomb_is_refused_by_name(data: bytes, monkeypatch: pytest.MonkeyPatch)
         load_plain(HERE, data=data)
 
 
+@pytest.mark.parametrize("tower", [b")" + b"\x85" * 500, b"(" * 500 + b"l" * 500, b"]" * 500 + b"a" * 499])
+def test_a_tower_of_containers_is_refused_while_it_grows(tower: bytes) -> None:
+    with pytest.raises(DataError, match="nested more than 200 deep"):
+        load_plain(HERE, data=b"\x80\x02" + tower + b"no instruction")
+
+
+def test_two_hundred_containers_in_each_other_are_read() -> None:
+    for opening, wrap in ((b")", b"\x85" * 200), (b"]" * 201, b"a" * 200)):
+        value = load_plain(HERE, data=b"\x80\x02" + opening + wrap + b".")
+        for _ in range(200):
+            (value,) = value
+        assert not value
+
+
 def test_a_shared_array_is_read_once() -> None:
     array = np.arange(5)
     values = load_plain(HERE, data=pickle.dumps([array, {"again": array}]))

@@ -50,10 +50,6 @@ class ArrayHeader(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-class _DamagedError(Exception):
-    """What is wrong with a file, without its name."""
-
-
 def read_npy(path: Path, problem: Problem = DataError, *, data: bytes | None = None) -> Array:
     """The array of a `.npy` file, or of `data` that was read from it.
 
@@ -83,7 +79,7 @@ def _fitting_header(stream: BinaryIO) -> ArrayHeader:
     header = npy_header(stream)
     size = stream.seek(0, io.SEEK_END)
     if header.offset + header.bytes > size:
-        raise _DamagedError(f"its header promises {header.bytes:,} bytes, {size - header.offset:,} are there")
+        raise ValueError(f"its header promises {header.bytes:,} bytes, {size - header.offset:,} are there")
     return header
 
 
@@ -126,19 +122,13 @@ class FileArray:
             start, stop, step = rows.indices(len(self))
             return self._block(start, max(start, stop)) if step == 1 else self[np.arange(start, stop, step)]
         index = np.atleast_1d(np.asarray(rows))
-        order = np.argsort(index, kind="stable")
-        inside = index[order]
-        cuts = np.flatnonzero(np.diff(inside) > _SKIPPED) + 1  # rows that lie close together are read in one go
-        ranges = [(int(part[0]), int(part[-1]) + 1) for part in np.split(inside, cuts) if len(part)]
+        ordered = np.unique(index)
+        close = np.split(ordered, np.flatnonzero(np.diff(ordered) > _SKIPPED) + 1)  # these are read in one go
+        ranges = [(int(part[0]), int(part[-1]) + 1) for part in close if len(part)]
         if ranges and not 0 <= ranges[0][0] <= ranges[-1][1] <= len(self):
             raise IndexError(f"rows {ranges[0][0]} to {ranges[-1][1] - 1} of {len(self)}")
-        before = np.cumsum([0, *(stop - start for start, stop in ranges)])
-        offsets = np.repeat(
-            [first - start for (start, _), first in zip(ranges, before, strict=False)], _lengths(inside, cuts)
-        )
-        place = np.empty(len(index), dtype=np.int64)
-        place[order] = inside + offsets
-        taken = self._read(ranges)[place]
+        read_rows = np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in ranges)])
+        taken = self._read(ranges)[np.searchsorted(read_rows, index)]
         return np.asarray(taken[0] if np.ndim(rows) == 0 else taken)
 
     def _block(self, start: int, stop: int) -> Array:
@@ -149,21 +139,17 @@ class FileArray:
 
     def _read(self, ranges: Sequence[tuple[int, int]]) -> Array:
         """The rows of some ranges, one after the other."""
-        made = np.empty((sum(stop - start for start, stop in ranges), *self.shape[1:]), self.dtype)
+        rows = np.empty((sum(stop - start for start, stop in ranges), *self.shape[1:]), self.dtype)
         width = math.prod(self.shape[1:]) * self.dtype.itemsize
-        view, place = made.reshape(-1).view(np.uint8).data, 0
+        view, place = rows.reshape(-1).view(np.uint8).data, 0
         with _faults(self.path, ".npy file", self.problem), opened(self.path, self.problem) as stream:
             for start, stop in ranges:
                 stream.seek(self.header.offset + start * width)
                 end = place + (stop - start) * width
                 if stream.readinto(view[place:end]) != end - place:  # type: ignore[attr-defined]  # a file of bytes has it
-                    raise _DamagedError("it became shorter while it was read")
+                    raise ValueError("it became shorter while it was read")
                 place = end
-        return made
-
-
-def _lengths(inside: Array, cuts: Array) -> Array:
-    return np.diff([0, *cuts, len(inside)]) if len(inside) else np.zeros(0, dtype=np.int64)
+        return rows
 
 
 def read_npz(
@@ -180,14 +166,14 @@ def read_npz(
                 entry = archive.getinfo(members[name])
                 left -= entry.file_size
                 if left < 0:
-                    raise _DamagedError(
+                    raise ValueError(
                         f"inflated it would be larger than {BASE_BYTES + EXPANSION * size >> 20:,} MB, "
                         f"{EXPANSION} times its size and more; save it with numpy.savez, uncompressed"
                     )
                 with archive.open(entry) as member:
                     header = npy_header(member)
                     if header.offset + header.bytes > entry.file_size:
-                        raise _DamagedError(f"{name!r} promises {header.bytes:,} bytes of numbers and has fewer")
+                        raise ValueError(f"{name!r} promises {header.bytes:,} bytes of numbers and has fewer")
                     numbers = np.empty(header.bytes, np.uint8)  # filled in place: a second copy of a bomb is a bomb
                     fill(numbers, member, 1 << 20 if entry.compress_type in _STEPWISE else 1 << 12)
                 arrays[name] = _array(numbers.data, header)
@@ -223,10 +209,10 @@ def read_safetensors(
         stream.seek(0)
         length = int.from_bytes(stream.read(8), "little")
         if size < 8 or length > min(size - 8, _SAFETENSORS_HEADER):
-            raise _DamagedError(f"its header would have {length:,} bytes, the file has {size:,}")
+            raise ValueError(f"its header would have {length:,} bytes, the file has {size:,}")
         entries = json.loads(stream.read(length))
         if not isinstance(entries, dict):
-            raise _DamagedError("its header is no table of arrays")
+            raise ValueError("its header is no table of arrays")
         names = [name for name in entries if name != "__metadata__"]
         arrays: dict[str, Array] = {}
         left = BASE_BYTES + EXPANSION * size
@@ -234,7 +220,7 @@ def read_safetensors(
             start, stop, shape, kind = _safetensors_entry(name, entries[name], size - 8 - length)
             left -= (stop - start) * (1 + (kind == "BF16"))
             if left < 0:
-                raise _DamagedError("its arrays overlap many times over")
+                raise ValueError("its arrays overlap many times over")
             stream.seek(8 + length + start)
             values = np.frombuffer(stream.read(stop - start), _SAFETENSORS[kind]).reshape(shape)
             arrays[name] = (values.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else values
@@ -246,13 +232,13 @@ def _safetensors_entry(name: str, entry: Any, size: int) -> tuple[int, int, tupl
         kind, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
         whole = all(isinstance(value, int) and 0 <= value < 1 << 62 for value in (*shape, start, stop))
     except (TypeError, KeyError, ValueError):
-        raise _DamagedError(f"the entry {name!r} lacks its type, shape or place") from None
+        raise ValueError(f"the entry {name!r} lacks its type, shape or place") from None
     if kind not in _SAFETENSORS:
-        raise _DamagedError(f"{name!r} has the number type {kind!r}; known: {', '.join(_SAFETENSORS)}")
+        raise ValueError(f"{name!r} has the number type {kind!r}; known: {', '.join(_SAFETENSORS)}")
     if not whole or stop < start or stop > size:
-        raise _DamagedError(f"the entry {name!r} lies outside the file")
+        raise ValueError(f"the entry {name!r} lies outside the file")
     if math.prod(shape) * np.dtype(_SAFETENSORS[kind]).itemsize != stop - start:
-        raise _DamagedError(f"{name!r} has {stop - start:,} bytes, which is not its shape {tuple(shape)}")
+        raise ValueError(f"{name!r} has {stop - start:,} bytes, which is not its shape {tuple(shape)}")
     return start, stop, tuple(shape), kind
 
 
@@ -264,24 +250,24 @@ def npy_header(stream: IO[bytes]) -> ArrayHeader:
     stream.seek(0)
     opening = stream.read(8)
     if opening[:6] != b"\x93NUMPY" or len(opening) < 8:
-        raise _DamagedError("it does not begin like a NumPy array")
+        raise ValueError("it does not begin like a NumPy array")
     width = 2 if opening[6] == 1 else 4
     length = int.from_bytes(stream.read(width), "little")
     if opening[6] not in (1, 2, 3) or length > _HEADER:
-        raise _DamagedError(f"its header has version {opening[6]} and {length:,} bytes")
+        raise ValueError(f"its header has version {opening[6]} and {length:,} bytes")
     text = stream.read(length).decode("latin-1").strip()
     entries, place = {}, 1
     while match := _ENTRY.match(text, place):
         entries[match[1]] = match[2] or match[3] or match[4] or ""
         place = match.end()
     if set(entries) != {"descr", "fortran_order", "shape"} or text[:1] != "{" or text[place:].strip() != "}":
-        raise _DamagedError(f"its header is no description of plain numbers: {text[:80]!r}")
+        raise ValueError(f"its header is no description of plain numbers: {text[:80]!r}")
     sides = [side.strip().removesuffix("L") for side in entries["shape"].split(",") if side.strip()]
     if not all(side.isdigit() and len(side) < 19 for side in sides) or len(sides) > 32:
-        raise _DamagedError(f"it has the shape ({entries['shape']})")
+        raise ValueError(f"it has the shape ({entries['shape']})")
     kind = entries["descr"].lstrip("<>|=")
     if not re.fullmatch(r"b1|[iu][1248]|f[248]|c(8|16)|[SU]\d{1,6}|[mM]8(\[\d{0,3}[a-z]{1,2}\])?", kind):
-        raise _DamagedError(f"it holds {entries['descr']!r}, neither numbers nor texts")
+        raise ValueError(f"it holds {entries['descr']!r}, neither numbers nor texts")
     shape = tuple(map(int, sides))
     return ArrayHeader(shape, np.dtype(entries["descr"]), entries["fortran_order"] == "True", 8 + width + length)
 
@@ -299,7 +285,7 @@ def fill(values: Array, stream: Any, step: int = 1 << 20) -> None:
 
 def _array(data: bytes | memoryview, header: ArrayHeader) -> Array:
     if len(data) < header.bytes:
-        raise _DamagedError("it ends in the middle of its numbers")
+        raise ValueError("it ends in the middle of its numbers")
     if not header.bytes:
         return np.zeros(header.shape, header.dtype)
     return np.frombuffer(data, header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
@@ -311,7 +297,6 @@ def _stream(path: Path, data: bytes | None, problem: Problem) -> Any:
 
 FAULTS = (  # what a damaged file provokes in readers of arrays
     OSError,  # a seek outside the file that its directory asks for
-    _DamagedError,
     ArithmeticError,
     EOFError,
     LookupError,

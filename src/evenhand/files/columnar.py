@@ -8,18 +8,20 @@ in words. (A file whose sizes lie can still end the process in native code; docs
 from __future__ import annotations
 
 import io
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.files.inputs import Problem, damage_in_words, opened
-from evenhand.files.native import without_native_messages
 from evenhand.files.text_files import MOST_CELLS
 
 if TYPE_CHECKING:
     import polars as pl
 
+_ONE_AT_A_TIME = threading.Lock()  # standard error is the process's
 _CELL = 80  # bytes that a text, a list or a record takes while it is worked on
 _NUMBER = 36  # bytes that a number, a date or a truth value takes
 _MOST_BYTES = _CELL * MOST_CELLS  # of any file
@@ -85,3 +87,20 @@ def native_panics_in_words(path: Path, problem: Problem, what: str) -> Iterator[
     """Around a call of Polars on a user's file: damage is `problem`, without a backtrace on standard error."""
     with damage_in_words(path, problem, what), without_native_messages():
         yield
+
+
+@contextmanager
+def without_native_messages() -> Iterator[None]:
+    """Around a call of native code: what it prints is not shown, unless EVENHAND_TRACEBACK=1 asks for it."""
+    if os.environ.get("EVENHAND_TRACEBACK"):
+        yield
+        return
+    with _ONE_AT_A_TIME:
+        kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            os.close(null)

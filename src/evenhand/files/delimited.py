@@ -21,8 +21,8 @@ The work is linear in the size of the file, whatever its shape: a header of more
 are refused as soon as they are seen.
 
 A block of lines is read by Polars first. Only where something in it is unusual (a field that is missing, empty or not a
-number, a blank line, a line break in a field) is it read again record by record, which either finds nothing wrong or
-names every problem with its line.
+number, a quote in the middle of one) is it read again record by record, which either finds nothing wrong or names every
+problem with its line.
 """
 
 from __future__ import annotations
@@ -117,7 +117,6 @@ class DelimitedTable:
     frame: pl.DataFrame
     lines: Array  # (rows,): the line of each row in the file
     fact: InputFact
-    issues: tuple[Issue, ...] = ()
 
     def __len__(self) -> int:
         return self.frame.height
@@ -152,9 +151,9 @@ def read_table(
     header = header_of(first, path, problem, separator=separator)
     if plain is not None and not header.issues:
         expected = {name: kind for name in header.names if (kind := plain(name)) is not None}
-        frame = _by_polars(body, header, expected)
-        if frame is not None:
-            return DelimitedTable(path, header, frame, np.arange(2, 2 + len(frame)), fact)
+        block = _by_polars(body, header, expected, 2)
+        if block is not None:
+            return DelimitedTable(path, header, block.frame, block.lines, fact)
     kinds = dict.fromkeys(header.names, CellKind.CELL) if wanted is None else dict(wanted)
     raise_missing(header, tuple(kinds), path, problem)
     kinds |= {name: kind for name, kind in (optional or {}).items() if name in header.places}
@@ -255,10 +254,7 @@ def parse(body: bytes, header: Header, wanted: Mapping[str, CellKind], first_lin
     """The wanted columns of a run of whole lines; those that the header lacks are left out."""
     body = _unix_lines(body)
     chosen = {name: kind for name, kind in wanted.items() if name in header.places}
-    frame = _by_polars(body, header, chosen)
-    if frame is not None:
-        return RowBlock(frame, np.arange(first_line, first_line + len(frame)), ())
-    return _by_record(body, header, chosen, first_line)
+    return _by_polars(body, header, chosen, first_line) or _by_record(body, header, chosen, first_line)
 
 
 class BlockReader:
@@ -326,12 +322,21 @@ def _unix_lines(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
-def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> pl.DataFrame | None:
+def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind], first_line: int) -> RowBlock | None:
     """The wanted columns, or None when anything in the block is not as it should be."""
     if not body or body.isspace():
-        return pl.DataFrame({name: pl.Series([], dtype=kind.dtype) for name, kind in chosen.items()})
+        empty_frame = pl.DataFrame({name: pl.Series([], dtype=kind.dtype) for name, kind in chosen.items()})
+        return RowBlock(empty_frame, np.arange(0), ())
     body = body.rstrip(b"\n") + b"\n" if body.endswith(b"\n\n") else body
-    labels, quoted = header.labels, b'"' in body
+    labels, quoted, starts = header.labels, b'"' in body, None
+    if quoted and body.count(b'"') % 2:  # Polars may panic
+        return None
+    if len(labels) > 1 and not quoted and (b"\n\n" in body or body.startswith(b"\n")):
+        starts = _record_starts(body, header)
+        if starts is None:
+            return None
+        is_end = np.frombuffer(b"\n" + body, np.uint8) == ord("\n")
+        body = np.frombuffer(body, np.uint8)[~(is_end[:-1] & is_end[1:])].tobytes()
     lines = body.count(b"\n") + (not body.endswith(b"\n"))
     # Polars accepts no line that is too long, but takes its time. One that is too short lacks its last field; where
     # that may be empty or is not read, separators are counted.
@@ -353,22 +358,46 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind]) -> p
         )
     except (pl.exceptions.PolarsError, ValueError):
         return None
-    if len(frame) != lines:  # blank lines, or line breaks in fields: line numbers must be found row by row
-        return None
+    if len(frame) != lines:  # line breaks in fields
+        starts = _record_starts(body, header)
+        if starts is None or len(starts) != len(frame) or len(labels) == 1:
+            return None
     empty = {name for name, count in zip(frame.columns, frame.null_count().row(0), strict=True) if count}
     if labels[-1] in empty and (not has_every_field or len(labels) == 1):
         return None
     of_kind = {kind: [name for name in chosen if chosen[name] is kind] for kind in CellKind}
     if not empty.isdisjoint(set(chosen) - set(of_kind[CellKind.CELL])):
         return None
-    if any((frame[name] == "").any() for name in of_kind[CellKind.TEXT]):
+    texts = frame.select(of_kind[CellKind.TEXT])
+    if any((column == "").any() for column in (texts if starts is None else texts.select(pl.all().str.strip_chars()))):
         return None
     numbers = of_kind[CellKind.NUMBER]
     if numbers and not np.isfinite(frame.select(pl.col(numbers).sum()).row(0)).all():
         return None
     frame = frame if frame.columns == list(chosen) else frame.select(list(chosen))
     cells = [name for name in of_kind[CellKind.CELL] if name in empty]
-    return frame.with_columns(pl.col(cells).fill_null("")) if cells else frame
+    frame = frame.with_columns(pl.col(cells).fill_null("")) if cells else frame
+    return RowBlock(frame, first_line + (np.arange(len(frame)) if starts is None else starts), ())
+
+
+def _record_starts(body: bytes, header: Header) -> Array | None:
+    """(records,): the line on which each record begins, from 0 on, without blank lines.
+
+    None where fields are too many or too few, or quotes stand anywhere but at both ends of a field or doubled inside.
+    """
+    text = np.frombuffer(b"\n" + body.removesuffix(b"\n") + b"\n", np.uint8)
+    is_quote = text == ord('"')
+    is_outside = np.cumsum(is_quote, dtype=np.uint8) % 2 == 0
+    quotes, line_ends = np.flatnonzero(is_quote), np.flatnonzero(text == ord("\n"))
+    starts = np.flatnonzero(is_outside[line_ends])  # lines that begin a record; the last one is the end
+    is_edge = np.isin(np.arange(256), list(f'{header.separator}"\n'.encode()))
+    if len(quotes) % 2 or not is_edge[text[quotes[::2] - 1]].all() or not is_edge[text[quotes[1::2] + 1]].all():
+        return None
+    is_filled = np.diff(line_ends[starts]) > 1
+    separators = np.count_nonzero((text == ord(header.separator)) & is_outside)
+    if separators != (len(header.names) - 1) * np.count_nonzero(is_filled):
+        return None
+    return starts[:-1][is_filled]
 
 
 def _by_record(body: bytes, header: Header, chosen: Mapping[str, CellKind], first_line: int) -> RowBlock:

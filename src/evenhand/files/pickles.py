@@ -41,17 +41,10 @@ _VALUES_AT_MOST = 3_000_000  # entries of all containers, counted each time that
 
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C  # opens the files of torch before 1.6
 _STORAGES = {
-    "DoubleStorage": "<f8",
-    "FloatStorage": "<f4",
-    "HalfStorage": "<f2",
+    "DoubleStorage": "<f8", "FloatStorage": "<f4", "HalfStorage": "<f2", "LongStorage": "<i8", "IntStorage": "<i4",
+    "ShortStorage": "<i2", "CharStorage": "|i1", "ByteStorage": "|u1", "BoolStorage": "|b1",
     "BFloat16Storage": "<u2",  # widened to single precision where a tensor is made
-    "LongStorage": "<i8",
-    "IntStorage": "<i4",
-    "ShortStorage": "<i2",
-    "CharStorage": "|i1",
-    "ByteStorage": "|u1",
-    "BoolStorage": "|b1",
-}
+}  # fmt: skip
 
 
 def load_plain(path: Path, problem: Problem = DataError, *, data: bytes | None = None, modules: bool = False) -> Any:
@@ -68,7 +61,7 @@ def load_plain(path: Path, problem: Problem = DataError, *, data: bytes | None =
         with io.BytesIO(data) if data is not None else opened(path, problem) as stream:
             size = stream.seek(0, io.SEEK_END)
             stream.seek(0)
-            return _load(stream, ReadingBudget(BASE_BYTES + EXPANSION * size, INSTRUCTIONS), modules=modules)
+            return _load(stream, ReadingBudget(BASE_BYTES + EXPANSION * size), modules=modules)
     except RefusedError as refused:
         raise problem(
             f"{path} asks for {refused}, which no file of arrays needs. Nothing was executed. "
@@ -118,21 +111,23 @@ class ReadingBudgetError(Exception):
 class ReadingBudget:
     """Memory and instructions that are left for reading one file."""
 
-    def __init__(self, memory: int, instructions: int) -> None:
-        self.memory, self.instructions = memory, instructions
+    def __init__(self, memory: int) -> None:
+        self.memory, self.instructions = memory, INSTRUCTIONS
         self._allowed = memory
 
-    def spend(self, count: int) -> None:
-        """Charge `count` bytes before they are allocated."""
-        self.memory -= count
+    def spend(self, memory: int, instructions: int = 0) -> None:
+        """Charge bytes before they are allocated, and instructions."""
+        self.memory -= memory
+        self.instructions -= instructions
         if self.memory < 0:
             raise ReadingBudgetError(f"reading it would need more than {self._allowed >> 20:,} MB of memory")
-
-    def step(self) -> None:
-        """Charge one instruction."""
-        self.instructions -= 1
         if self.instructions < 0:
             raise ReadingBudgetError(f"it has more than {INSTRUCTIONS:,} instructions")
+
+
+def _check_depth(depth: int) -> None:
+    if depth > DEPTH:
+        raise ReadingBudgetError(f"its values are nested more than {DEPTH} deep")
 
 
 class _Name(NamedTuple):
@@ -214,126 +209,132 @@ def _from_archive(stream: BinaryIO, budget: ReadingBudget, *, modules: bool) -> 
         return _Resolver(budget).resolve(value)
 
 
-_OPCODES = {opcode.code: opcode for opcode in pickletools.opcodes}
-_MARK = object()
-_VALUES = frozenset(
-    {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING"}
-    | {"SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES"}
-    | {"BINBYTES8", "BYTEARRAY8"}
+_OPCODES = {opcode.code.encode("latin-1"): opcode for opcode in pickletools.opcodes}
+_VALUES = (
+    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING"),
+    *("SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES"),
+    *("BINBYTES8", "BYTEARRAY8"),
 )
-_FIXED: Mapping[str, Callable[[], Any]] = {
-    "NONE": lambda: None,
-    "NEWTRUE": lambda: True,
-    "NEWFALSE": lambda: False,
-    "EMPTY_DICT": dict,
-    "EMPTY_LIST": list,
-    "EMPTY_TUPLE": tuple,
-    "EMPTY_SET": set,
-}
 _CONTAINER_BYTES = {"EMPTY_DICT": 64, "EMPTY_LIST": 56, "EMPTY_SET": 216, "FROZENSET": 216, "DICT": 64, "LIST": 56}
 
 
 class _Machine:
-    """A stack, a memo, and the instructions that build plain values."""
+    """A stack, a memo, and the instructions that build plain values.
+
+    Beside each value on the stack stands how deep it is nested, so that a tower of containers is refused while it
+    grows. What is filled only after it was put into another is measured when all is read (`_Resolver`).
+    """
 
     def __init__(self, budget: ReadingBudget, *, modules: bool) -> None:
-        self.stack: list[Any] = []
         self.storages: dict[str, _Storage] | None = None
+        self._stack: list[Any] = []
+        self._depths: list[int] = []  # of the values on the stack
+        self._taken_depth = 0  # of the values that were taken off it last
+        self._marks: list[int] = []  # places in the stack
         self._memo: dict[int, Any] = {}
         self._budget, self._modules = budget, modules
 
     def run(self, stream: BinaryIO) -> Any:
         """What one program leaves on the stack."""
-        self.stack, self._memo = [], {}
+        self._stack, self._depths, self._marks, self._memo = [], [], [], {}
+        actions = self._actions()
         while code := stream.read(1):
-            self._budget.step()
-            instruction = _OPCODES.get(code.decode("latin-1"))
-            if instruction is None:
+            opcode = _OPCODES.get(code)
+            if opcode is None:
                 raise ValueError(f"there is no instruction {code!r}")
-            if instruction.name == "STOP":
-                return self.stack.pop()
-            self._step(instruction.name, _argument(instruction, stream))
+            name = opcode.name
+            self._budget.spend(_CONTAINER_BYTES.get(name, 8), instructions=1)
+            if name == "STOP":
+                return self._last()
+            argument = _quoted(stream) if name == "STRING" else opcode.arg and opcode.arg.reader(stream)
+            if name not in actions:
+                raise RefusedError(f"the instruction {name}")
+            actions[name](argument)
         raise ValueError("the stream ends early")
 
-    def _step(self, name: str, argument: Any) -> None:
-        """Carry out one instruction."""
-        self._budget.spend(_CONTAINER_BYTES.get(name, 8))
-        if name in _VALUES:
-            self.stack.append(argument)
-        elif name in _FIXED:
-            self.stack.append(_FIXED[name]())
-        elif name in ("PROTO", "FRAME"):
-            pass
-        elif name == "MARK":
-            self.stack.append(_MARK)
-        elif name in ("PUT", "BINPUT", "LONG_BINPUT"):
-            self._memo[int(argument)] = self.stack[-1]
-        elif name == "MEMOIZE":
-            self._memo[len(self._memo)] = self.stack[-1]
-        elif name in ("GET", "BINGET", "LONG_BINGET"):
-            self.stack.append(self._memo[int(argument)])
-        else:
-            self._build(name, argument)
+    def _actions(self) -> dict[str, Callable[[Any], None]]:
+        """What each instruction does with its argument."""
+        push, build, fill, take, marked = self._push, self._build, self._fill, self._take, self._marked
+        return {
+            **dict.fromkeys(_VALUES, push),
+            **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT"), self._memoize),
+            **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda place: push(self._memo[place])),
+            **dict.fromkeys(("PROTO", "FRAME"), lambda _: None),
+            "MEMOIZE": lambda _: self._memoize(len(self._memo)),
+            "MARK": lambda _: self._marks.append(len(self._stack)),
+            "POP": lambda _: self._pop(),
+            "NONE": push,
+            "NEWTRUE": lambda _: push(True),
+            "NEWFALSE": lambda _: push(False),
+            "EMPTY_DICT": lambda _: push({}, 1),
+            "EMPTY_LIST": lambda _: push([], 1),
+            "EMPTY_TUPLE": lambda _: push((), 1),
+            "EMPTY_SET": lambda _: push(set()),
+            "TUPLE1": lambda _: build(tuple(take(1))),
+            "TUPLE2": lambda _: build(tuple(take(2))),
+            "TUPLE3": lambda _: build(tuple(take(3))),
+            "TUPLE": lambda _: build(tuple(marked())),
+            "LIST": lambda _: build(marked()),
+            "DICT": lambda _: build(_dict_of(marked())),
+            "FROZENSET": lambda _: push(set(map(_key, marked()))),
+            "SETITEM": lambda _: fill(dict, dict.update, _dict_of(take(2))),
+            "SETITEMS": lambda _: fill(dict, dict.update, _dict_of(marked())),
+            "APPEND": lambda _: fill(list, list.extend, take(1)),
+            "APPENDS": lambda _: fill(list, list.extend, marked()),
+            "ADDITEMS": lambda _: fill(set, set.update, list(map(_key, marked()))),
+            "GLOBAL": lambda name: push(_Name(*name.split(" ", 1))),
+            "STACK_GLOBAL": lambda _: push(_Name(*(_expect(part, str) for part in take(2)))),
+            "REDUCE": lambda _: push(_construct(*take(2))),
+            "NEWOBJ": lambda _: push(self._module(take(2)[0])),
+            "BUILD": lambda _: _complete(take(1)[0], self._last()),
+            "BINPERSID": lambda _: push(self._stored(take(1)[0])),
+        }
 
-    def _build(self, name: str, argument: Any) -> None:
-        stack = self.stack
-        if name in ("TUPLE1", "TUPLE2", "TUPLE3"):
-            stack.append(tuple(self._last(int(name[-1]))))
-        elif name == "TUPLE":
-            stack.append(tuple(self._marked()))
-        elif name == "LIST":
-            stack.append(self._marked())
-        elif name == "FROZENSET":
-            stack.append(set(map(_key, self._marked())))
-        elif name == "DICT":
-            stack.append(_dict_of(self._marked()))
-        elif name in ("SETITEM", "SETITEMS"):
-            items = self._marked() if name == "SETITEMS" else self._last(2)
-            _expect(stack[-1], dict).update(_dict_of(items))
-        elif name in ("APPEND", "APPENDS"):
-            items = self._marked() if name == "APPENDS" else self._last(1)
-            _expect(stack[-1], list).extend(items)
-        elif name == "ADDITEMS":
-            items = self._marked()
-            _expect(stack[-1], set).update(map(_key, items))
-        elif name == "POP":
-            stack.pop()
-        elif name == "GLOBAL":
-            module, _, attribute = str(argument).partition(" ")
-            stack.append(_Name(module, attribute))
-        elif name == "STACK_GLOBAL":
-            module, attribute = self._last(2)
-            stack.append(_Name(_expect(module, str), _expect(attribute, str)))
-        elif name == "REDUCE":
-            called, arguments = self._last(2)
-            stack.append(_construct(called, _expect(arguments, tuple)))
-        elif name == "NEWOBJ":
-            called, _ = self._last(2)
-            stack.append(self._module(called))
-        elif name == "BUILD":
-            (state,) = self._last(1)
-            _complete(stack[-1], state)
-        elif name == "BINPERSID":
-            stack.append(self._stored(*self._last(1)))
-        else:
-            raise RefusedError(f"the instruction {name}")
+    def _push(self, value: Any, depth: int = 0) -> None:
+        self._stack.append(value)
+        self._depths.append(depth)
 
-    def _last(self, count: int) -> list[Any]:
-        taken = self.stack[-count:]
-        if len(taken) < count or any(item is _MARK for item in taken):
+    def _build(self, container: Any) -> None:
+        """Push a container of the values that were taken."""
+        _check_depth(self._taken_depth)
+        self._push(container, self._taken_depth + 1)
+
+    def _fill(self, kind: type, add: Callable[[Any, Any], None], items: Any) -> None:
+        """Add the values that were taken to the container below them."""
+        add(_expect(self._last(), kind), items)
+        _check_depth(self._taken_depth)
+        self._depths[-1] = max(self._depths[-1], self._taken_depth + 1)
+
+    def _memoize(self, place: int) -> None:
+        self._memo[place] = self._last()
+
+    def _pop(self) -> None:
+        if self._marks and self._marks[-1] == len(self._stack):
+            self._marks.pop()
+        else:
+            self._take(1)
+
+    def _last(self) -> Any:
+        if len(self._stack) <= (self._marks[-1] if self._marks else 0):
             raise ValueError("an instruction lacks its arguments")
-        del self.stack[-count:]
-        return taken
+        return self._stack[-1]
+
+    def _take(self, count: int) -> list[Any]:
+        place = len(self._stack) - count
+        if place < (self._marks[-1] if self._marks else 0):
+            raise ValueError("an instruction lacks its arguments")
+        return self._taken_from(place)
 
     def _marked(self) -> list[Any]:
-        place = len(self.stack) - 1
-        while place >= 0 and self.stack[place] is not _MARK:
-            place -= 1
-        if place < 0:
+        if not self._marks:
             raise ValueError("an instruction lacks its mark")
-        taken = self.stack[place + 1 :]
-        del self.stack[place:]
-        return taken
+        return self._taken_from(self._marks.pop())
+
+    def _taken_from(self, place: int) -> list[Any]:
+        values = self._stack[place:]
+        self._taken_depth = max(self._depths[place:], default=0)
+        del self._stack[place:], self._depths[place:]
+        return values
 
     def _module(self, called: Any) -> _Unfinished:
         if not (self._modules and isinstance(called, _Name) and called.module.startswith("__torch__")):
@@ -355,17 +356,17 @@ class _Machine:
         return known
 
 
-def _argument(instruction: Any, stream: BinaryIO) -> Any:
-    if instruction.name == "STRING":  # Python 2 wrote bytes as quoted text; its reader here would insist on ASCII
-        line = stream.readline().strip()
-        if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
-            raise ValueError("a text without its quotes")
-        return codecs.escape_decode(line[1:-1])[0].decode("latin-1")
-    return instruction.arg.reader(stream) if instruction.arg is not None else None
+def _quoted(stream: BinaryIO) -> str:
+    """A text that Python 2 wrote in quotes, whatever its bytes; the standard reader would insist on ASCII."""
+    line = stream.readline().strip()
+    if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
+        raise ValueError("a text without its quotes")
+    return codecs.escape_decode(line[1:-1])[0].decode("latin-1")
 
 
-def _construct(called: Any, arguments: tuple[Any, ...]) -> Any:
+def _construct(called: Any, arguments: Any) -> Any:
     """The steps of building an array that a file may ask for, by name."""
+    arguments = _expect(arguments, tuple)
     if not isinstance(called, _Name):
         raise RefusedError("a call of something that is no name")
     module, name = called.module.replace("numpy._core", "numpy.core"), called.name
@@ -394,7 +395,8 @@ def _construct(called: Any, arguments: tuple[Any, ...]) -> Any:
         case ("torch.jit._pickle", "build_intlist"):
             return list(_expect(arguments[0], list))
         case ("collections", "OrderedDict") | ("builtins" | "__builtin__", "dict"):
-            return dict(map(_pair, _expect(arguments[0], list | tuple))) if arguments else {}
+            pairs = _expect(arguments[0], list | tuple) if arguments else []
+            return {_key(key): value for key, value in pairs}
         case ("builtins" | "__builtin__", "set" | "frozenset"):
             return set(map(_key, _expect(arguments[0], list | tuple))) if arguments else set()
         case ("builtins" | "__builtin__", "list" | "tuple"):
@@ -405,7 +407,7 @@ def _construct(called: Any, arguments: tuple[Any, ...]) -> Any:
             raise RefusedError(_written(called))
 
 
-def _complete(target: Any, state: Any) -> None:
+def _complete(state: Any, target: Any) -> None:
     """Give an array its shape, type and bytes, a type its byte order, a module what it holds."""
     if isinstance(target, dict) and isinstance(state, dict):
         return  # torch puts the versions of modules beside a state dictionary
@@ -437,15 +439,12 @@ class _Resolver:
 
     def _resolve(self, value: Any, depth: int) -> tuple[Any, int]:
         if not isinstance(value, dict | list | tuple | _Unfinished):
-            if value is _MARK:
-                raise ValueError("a mark is left where a value should be")
             if isinstance(value, _Storage):
                 raise RefusedError("a storage without a tensor")
             return value, 1
         known = self._done.get(id(value))
         if known is None:
-            if depth > DEPTH:
-                raise ReadingBudgetError(f"its values are nested more than {DEPTH} deep")
+            _check_depth(depth)
             self._done[id(value)] = (None, _VALUES_AT_MOST, value)  # a container inside itself is never done
             known = self._done[id(value)] = (*self._built(value, depth), value)
         if known[1] >= _VALUES_AT_MOST:
@@ -463,9 +462,11 @@ class _Resolver:
             return _strided(value, self._budget), 1
         if isinstance(value, _Name):
             raise RefusedError(f"the name {_written(value)}")
-        inner = [self._resolve(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value)]
-        count = 1 + sum(met for _, met in inner)
-        items = [item for item, _ in inner]
+        items, count = [], 1
+        for inner in value.values() if isinstance(value, dict) else value:
+            item, met = self._resolve(inner, depth + 1)
+            items.append(item)
+            count += met
         return (dict(zip(value, items, strict=True)) if isinstance(value, dict) else type(value)(items)), count
 
 
@@ -498,11 +499,6 @@ def _number_type(text: Any) -> np.dtype[Any]:
 
 def _dict_of(items: list[Any]) -> dict[Any, Any]:
     return dict(zip(map(_key, items[::2]), items[1::2], strict=True))
-
-
-def _pair(item: Any) -> tuple[Any, Any]:
-    key, value = _expect(item, list | tuple)
-    return _key(key), value
 
 
 def _key(value: Any) -> Any:

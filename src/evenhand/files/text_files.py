@@ -13,9 +13,9 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import HashingFile, Problem, limit_of, opened
@@ -27,12 +27,6 @@ _ALWAYS_EXPANDED = 40 << 20  # bytes that any file may expand to
 _CELLS_PER_BYTE = 2  # of the compressed file, beyond MOST_CELLS
 
 
-class ByteStream(Protocol):
-    """What fills a buffer."""
-
-    def readinto(self, buffer: memoryview, /) -> int | None: ...
-
-
 @dataclass
 class TextFile:
     """The bytes of a text file as they were before compression, with LF at the end of lines."""
@@ -41,16 +35,16 @@ class TextFile:
     problem: Problem
     raw: HashingFile
     stored: int  # bytes on the disk
-    expanding: ByteStream | None
+    expanding: io.BufferedIOBase | None  # None: it is plain text
     _expanded: int = 0
     _cells: int = 0
-    _line_ends: tuple[bytes, bytes] | None = field(default=None)
+    _is_old_mac: bool | None = None  # lines end in CR alone
 
     def fetch(self, size: int) -> bytes | bytearray:
         """So many bytes, or fewer at the end of the file."""
         buffer = bytearray(size)
         filled = 0
-        stream: ByteStream = self.expanding or self.raw  # type: ignore[assignment]  # both fill any buffer
+        stream: Any = self.expanding or self.raw
         with memoryview(buffer) as view:
             while filled < size:
                 try:
@@ -63,10 +57,9 @@ class TextFile:
         del buffer[filled:]
         if self.expanding is not None:
             self._check_expansion(buffer)
-        if self._line_ends is None:
-            is_old_mac = b"\n" not in buffer and b"\r" in buffer.rstrip(b"\r")
-            self._line_ends = (b"\r", b"\n") if is_old_mac else (b"", b"")
-        return buffer.replace(*self._line_ends) if self._line_ends[0] else buffer
+        if self._is_old_mac is None:
+            self._is_old_mac = b"\n" not in buffer and b"\r" in buffer.rstrip(b"\r")
+        return buffer.replace(b"\r", b"\n") if self._is_old_mac else buffer
 
     def read_all(self) -> bytes:
         """All that is left."""
@@ -107,7 +100,7 @@ def text_file(path: Path, problem: Problem) -> Iterator[TextFile]:
         yield TextFile(path, problem, raw, stored, expanding(raw, start))
 
 
-def expanding(raw: HashingFile, start: bytes) -> ByteStream | None:
+def expanding(raw: HashingFile, start: bytes) -> io.BufferedIOBase | None:
     """What expands a compressed file, chosen by its first bytes; None for plain text."""
     buffered = io.BufferedReader(raw, 1 << 20)  # type: ignore[type-var]  # a raw file that reads into bytes
     if start.startswith(b"\x1f\x8b"):

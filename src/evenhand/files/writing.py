@@ -336,35 +336,33 @@ def _relative(path: Path, root: Path) -> tuple[str, ...]:
 
 
 class _Folder:
-    """A folder that is held open, so that what its name means can't change while we write in it."""
+    """A folder that is held open, so that what its name means can't change while we write in it.
+
+    Without a handle (Windows) its files are named by their paths.
+    """
 
     def __init__(self, path: Path, handle: int | None) -> None:
         self.path, self.handle = path, handle
 
+    def _at(self, name: str) -> Path | str:
+        return self.path / name if self.handle is None else name
+
     def open(self, name: str, flags: int) -> int:
-        if self.handle is None:
-            return os.open(self.path / name, flags | getattr(os, "O_BINARY", 0), 0o666)
-        return os.open(name, flags | os.O_CLOEXEC, 0o666, dir_fd=self.handle)
+        return os.open(self._at(name), flags | getattr(os, "O_BINARY", 0), 0o666, dir_fd=self.handle)
 
     def status(self, name: str) -> os.stat_result:
-        if self.handle is None:
-            return (self.path / name).lstat()
-        return os.stat(name, dir_fd=self.handle, follow_symlinks=False)
+        return os.stat(self._at(name), dir_fd=self.handle, follow_symlinks=False)
 
     def replace(self, old: str, new: str) -> None:
-        if self.handle is None:
-            (self.path / old).replace(self.path / new)
-        else:
-            os.replace(old, new, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+        os.replace(self._at(old), self._at(new), src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
     def remove(self, name: str) -> None:
-        is_folder = stat.S_ISDIR(self.status(name).st_mode)
-        if self.handle is None:
-            shutil.rmtree(self.path / name) if is_folder else (self.path / name).unlink()
-        elif is_folder:
-            shutil.rmtree(name, dir_fd=self.handle)  # it follows no links, not even one that appears meanwhile
+        if stat.S_ISDIR(self.status(name).st_mode):
+            shutil.rmtree(
+                self._at(name), dir_fd=self.handle
+            )  # it follows no links, not even one that appears meanwhile
         else:
-            os.unlink(name, dir_fd=self.handle)
+            os.unlink(self._at(name), dir_fd=self.handle)
 
     def remove_stale(self, stem: str = "") -> None:
         if not _POSIX:
@@ -390,26 +388,16 @@ class _Folder:
 @contextmanager
 def _parent(path: Path, below: Path | None, *, make: bool = True) -> Iterator[_Folder]:
     """The folder of a path, made where it was not there; with `below`, reached without following a link out."""
-    if below is None:
+    root, names = (path.parent, ()) if below is None else (Path(below), _relative(path, below)[:-1])
+    if make:
+        root.mkdir(parents=True, exist_ok=True)
+    if not _POSIX:
+        _check_links(root, names)
         if make:
             path.parent.mkdir(parents=True, exist_ok=True)
-        elif not path.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
-        if not _POSIX:
-            yield _Folder(path.parent, None)
-            return
-        handle = os.open(path.parent, _FOLDER)
-    else:
-        names = _relative(path, below)[:-1]
-        if make:
-            Path(below).mkdir(parents=True, exist_ok=True)
-        if not _POSIX:
-            _check_links(below, names)
-            if make:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            yield _Folder(path.parent, None)
-            return
-        handle = _descend(below, names, make=make)
+        yield _Folder(path.parent, None)
+        return
+    handle = _descend(root, names, make=make)
     try:
         yield _Folder(path.parent, handle)
     finally:
