@@ -39,6 +39,10 @@ def child(name: str, side: str, module: str) -> None:
     work = {"ours": hot.ours, "peer": hot.peer, "bound": hot.bound}[side]
     assert work is not None
     data = hot.prepare()
+    if side == "ours":  # as the command does, whose work this is
+        from evenhand.cli.process import prepare_process
+
+        prepare_process()
     before = _peak()
     best = cpu = float("inf")
     for _ in range(hot.peer_repeat if side == "peer" else hot.repeat):

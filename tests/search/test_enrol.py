@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand.core.errors import PredictionError
+from evenhand.search import enrol as enrolling
 from evenhand.search.enrol import Membership, Pooling, enrol
 
 RNG = np.random.default_rng(5)
@@ -121,3 +122,17 @@ def test_media_may_have_any_numbers_or_names(medium: np.ndarray) -> None:
     plain = enrol(faces, Membership(np.array([0, 0, 1, 1]), np.arange(4), np.array([1, 3, 2, 3]), 2), pooling)
     other = enrol(faces, Membership(np.array([0, 0, 1, 1]), np.arange(4), medium, 2), pooling)
     assert np.array_equal(other.vectors, plain.vectors)
+
+
+@pytest.mark.parametrize("pooling", [Pooling("none", "keep"), Pooling("sum", "unit"), Pooling("concat", "keep")])
+def test_faces_in_the_order_of_their_templates_give_the_bits_of_the_sparse_product(
+    pooling: Pooling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    faces, mirrored = rng.normal(size=(2, 2500, 16)).astype(np.float32)
+    template = np.sort(rng.integers(0, 40, 2500))  # about sixty each: some go on in the next part that is read
+    members = Membership(template, np.arange(2500), np.arange(2500) // 3, 40)
+    given = {"flipped": mirrored, "detector_scores": rng.random(2500)}
+    as_read = enrol(faces, members, pooling, **given)
+    monkeypatch.setattr(enrolling, "_FACES_WORTH_A_SUM", 10**9)
+    np.testing.assert_array_equal(as_read.vectors, enrol(faces, members, pooling, **given).vectors)

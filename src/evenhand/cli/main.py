@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from evenhand import __version__
 from evenhand.cli.console import LINES, err, escape
+from evenhand.cli.process import prepare_process
 from evenhand.core.errors import EvenhandError, InputError
 from evenhand.core.printing import printable_lines
 from evenhand.files.safe_path import leave_current_folder
@@ -55,12 +56,10 @@ class _PlainHelp:
         return params
 
 
-class PlainCommand(_PlainHelp, TyperCommand):
-    """A verb."""
+class PlainCommand(_PlainHelp, TyperCommand): ...
 
 
-class PlainGroup(_PlainHelp, TyperGroup):
-    """The verbs together."""
+class PlainGroup(_PlainHelp, TyperGroup): ...
 
 
 def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
@@ -76,23 +75,18 @@ def application(arguments: Sequence[str] = ("",)) -> typer.Typer:
     app.callback(cls=PlainGroup)(_options)
     verb = "" if "_EVENHAND_COMPLETE" in os.environ else (*arguments, "--help")[0]
     if verb in ("-h", "--help"):
+        from importlib.metadata import entry_points
+
         for name, entry in VERBS.items():
             app.command(name, help=entry.summary, cls=PlainCommand)(_nothing)
-        for name, summary in family_commands().items():
+        for name in sorted(entry.name for entry in entry_points(group="evenhand.commands")):  # not imported for a list
+            summary = f"A published tool under its own names: evenhand {name} --help."
             app.command(name, help=summary, rich_help_panel="Commands of families (published tools)")(_nothing)
         return app
     for name in [verb] if verb in VERBS else VERBS:
         function = getattr(import_module(f"evenhand.cli.{VERBS[name].module}"), name)
         app.command(name, cls=PlainCommand, epilog=f"Example: {VERBS[name].example}")(function)
     return app
-
-
-def family_commands() -> dict[str, str]:
-    """The published tools' own commands, by name; they are not imported for a list."""
-    from importlib.metadata import entry_points
-
-    names = sorted(entry.name for entry in entry_points(group="evenhand.commands"))
-    return {name: f"A published tool under its own names: evenhand {name} --help." for name in names}
 
 
 def _nothing() -> None:
@@ -116,20 +110,19 @@ def __getattr__(name: str) -> Any:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and give its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if argv is None:  # a process of our own: few of its many small values are ever in a cycle
+    if argv is None:  # a process of our own
         leave_current_folder()
         for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows another
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")
-        gc.freeze()
-        gc.set_threshold(100_000, 20, 20)
+        prepare_process(is_lasting=arguments[:1] == ["serve"])
     try:
         if arguments and arguments[0] not in VERBS and not arguments[0].startswith("-"):
             from evenhand import registry
 
             if arguments[0] in registry.names(registry.COMMANDS):
                 return int(registry.load(registry.COMMANDS, arguments[0]).main(arguments[1:]) or 0)
-        if arguments in (["--version"],):
+        if arguments == ["--version"]:
             typer.echo(f"evenhand {__version__}")
             return 0
         outcome = application(arguments)(arguments, standalone_mode=False, prog_name="evenhand")

@@ -14,9 +14,9 @@ it has, and rows with equal patterns are found by comparing integers alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -117,21 +117,21 @@ class Attribute:
         """(rows,): does the attribute say anything about the row?"""
         return np.asarray(self.codes != NOT_APPLICABLE)
 
-    def belongs(self, level: str) -> NDArray[np.bool_]:
-        """(rows,): which rows are members of a level, or of `MISSING`."""
-        if level == MISSING:
-            return self._lookup(np.asarray(~self.patterns.any(axis=1)))
-        if level not in self.levels:
+    def belongs(self, level: str, *, or_silent: bool = False) -> NDArray[np.bool_]:
+        """(rows,): which rows are members of a level, or of `MISSING`; `or_silent`: or are not what it is about."""
+        if level not in (*self.levels, MISSING):
             raise UnknownNameError("level", level, (*self.levels, MISSING))
-        return self._lookup(self.patterns[:, self.levels.index(level)])
+        unannotated = level == MISSING
+        table = ~self.patterns.any(axis=1) if unannotated else self.patterns[:, self.levels.index(level)]
+        return self._lookup(np.asarray(table), silent=or_silent)
 
     def take(self, index: Array | slice) -> Attribute:
         """The attribute of the rows at `index` (positions, a boolean mask or a slice)."""
         return Attribute(self.levels, self.codes[index], self.patterns)
 
-    def _lookup(self, table: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _lookup(self, table: NDArray[np.bool_], *, silent: bool = False) -> NDArray[np.bool_]:
         # One more row at the end: code −1 finds it.
-        tail = np.zeros((1, *table.shape[1:]), dtype=np.bool_)
+        tail = np.full((1, *table.shape[1:]), silent)
         return np.asarray(np.concatenate([table, tail])[self.codes])
 
 
@@ -169,6 +169,33 @@ class Group:
 EVERYONE = Group()
 
 
+class LazyColumns(Mapping[str, Array]):
+    """Columns of so many rows, of which some are made when they are first looked at.
+
+    >>> columns = LazyColumns(2, {"score": np.array([0.5, 0.7]), "item": lambda: np.arange(2)})
+    >>> columns["item"].tolist()
+    [0, 1]
+    """
+
+    def __init__(self, rows: int, columns: Mapping[str, Array | Callable[[], Array]]) -> None:
+        self.rows, self._columns = rows, dict(columns)
+
+    def __getitem__(self, name: str) -> Array:
+        column = self._columns[name]
+        if not isinstance(column, np.ndarray):
+            column = self._columns[name] = column()
+        return column
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
 @dataclass(frozen=True)
 class Records:
     """Rows as equally long NumPy columns, with the attributes of each row.
@@ -187,17 +214,19 @@ class Records:
     attributes: Mapping[str, Attribute]
 
     def __post_init__(self) -> None:
-        lengths = {name: len(column) for name, column in self.columns.items()}
+        if isinstance(self.columns, LazyColumns):
+            lengths = {"lazy columns": self.columns.rows}
+        else:
+            lengths = {name: len(column) for name, column in self.columns.items()}
         lengths |= {f"attribute {name}": len(attribute) for name, attribute in self.attributes.items()}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"columns and attributes of unequal length: {lengths}")
 
     def __len__(self) -> int:
-        for column in self.columns.values():
-            return len(column)
-        for attribute in self.attributes.values():
-            return len(attribute)
-        return 0
+        if isinstance(self.columns, LazyColumns):
+            return self.columns.rows
+        every: Iterator[Sized] = chain(self.columns.values(), self.attributes.values())
+        return len(next(every, ()))
 
     def __getitem__(self, name: str) -> Array:
         try:
@@ -221,17 +250,16 @@ class Records:
 
     def members(self, group: Group) -> NDArray[np.bool_]:
         """(rows,): the rows that all terms of the group are true of."""
-        inside = np.ones(len(self), dtype=np.bool_)
-        for name, level in group.terms:
-            inside &= self.attribute(name).belongs(level)
-        return inside
+        return self._inside(group, or_silent=False)
 
     def kept(self, group: Group) -> NDArray[np.bool_]:
         """(rows,): the rows that `select` keeps; per term, members and those it does not apply to."""
+        return self._inside(group, or_silent=True)
+
+    def _inside(self, group: Group, *, or_silent: bool) -> NDArray[np.bool_]:
         inside = np.ones(len(self), dtype=np.bool_)
         for name, level in group.terms:
-            attribute = self.attribute(name)
-            inside &= attribute.belongs(level) | ~attribute.applies
+            inside &= self.attribute(name).belongs(level, or_silent=or_silent)
         return inside
 
     def attribute(self, name: str) -> Attribute:
@@ -248,10 +276,8 @@ def concatenate(parts: Sequence[Records]) -> Records:
     Parts have the same columns and the same attributes with the same levels; tables of
     patterns may differ and are joined.
     """
-    if not parts:
-        return Records({}, {})
-    if len(parts) == 1:
-        return parts[0]
+    if len(parts) < 2:
+        return parts[0] if parts else Records({}, {})
     first = parts[0]
     for part in parts[1:]:
         if set(part.columns) != set(first.columns) or set(part.attributes) != set(first.attributes):
@@ -291,48 +317,12 @@ def distinct(rows: Records, by: Sequence[str] = (), columns: Sequence[str] = ())
     picked: dict[str, Array] = {
         name: values[name][codes] for name, codes in zip(columns, combinations_[: len(columns)], strict=True)
     }
-    picked["rows"] = np.bincount(index, minlength=_length(combinations_, len(rows)))
+    picked["rows"] = np.bincount(index, minlength=len(combinations_[0]) if combinations_ else min(len(rows), 1))
     attributes = {}
     for name, codes in zip(by, combinations_[len(columns) :], strict=True):
         attribute = rows.attributes[name]
         attributes[name] = Attribute(attribute.levels, codes.astype(attribute.codes.dtype), attribute.patterns)
     return index, Records(picked, attributes)
-
-
-def dense_codes(rows: Records, by: Sequence[str]) -> tuple[Array, int]:
-    """One number per row that tells its patterns of all the attributes, and how many numbers there could be.
-
-    >>> tone = Attribute.of(["dark", "light", None], levels=("light", "dark"))
-    >>> dense_codes(Records({}, {"tone": tone}), ["tone"])
-    (array([2, 1, 3]), 4)
-    """
-    attributes = [rows.attribute(name) for name in by]
-    span = math.prod(len(attribute.patterns) + 1 for attribute in attributes)
-    # This runs over every row there is: narrow integers, in place, all offsets added at once.
-    narrow = np.int16 if span < 2**15 else np.int32 if span < 2**31 else np.int64
-    code: Array = np.zeros(len(rows), dtype=narrow)
-    step = span
-    offset = 0
-    for attribute in attributes:
-        step //= len(attribute.patterns) + 1
-        offset += step
-        wide: Array = attribute.codes.astype(narrow)
-        if step > 1:
-            wide *= narrow(step)
-        code += wide
-    code += narrow(offset)
-    return code.astype(np.intp), span
-
-
-def dense_patterns(rows: Records, by: Sequence[str]) -> Records:
-    """The patterns that `dense_codes` numbers, in that order."""
-    radices = [len(rows.attribute(name).patterns) + 1 for name in by]
-    codes = np.unravel_index(np.arange(math.prod(radices)), radices) if by else ()
-    attributes = {}
-    for name, code in zip(by, codes, strict=True):
-        attribute = rows.attributes[name]
-        attributes[name] = Attribute(attribute.levels, (code - 1).astype(attribute.codes.dtype), attribute.patterns)
-    return Records({}, attributes)
 
 
 def unique_codes(column: Array) -> tuple[Array, Array]:
@@ -343,7 +333,8 @@ def unique_codes(column: Array) -> tuple[Array, Array]:
         if high - low < 4 * len(column) + 1024:  # dense integers need no sort
             shifted = column if low == 0 else column.astype(np.int64) - low
             present = np.zeros(high - low + 1, dtype=np.bool_)
-            present[shifted] = True
+            for block in blocks(len(shifted), _AT_ONCE):  # numbers are widened on the way
+                present[shifted[block]] = True
             values = np.flatnonzero(present).astype(column.dtype) + column.dtype.type(low)
             narrow = np.int32 if len(present) < 2**31 else np.int64
             if len(values) == len(present):  # every number occurs: they are their own positions
@@ -351,32 +342,6 @@ def unique_codes(column: Array) -> tuple[Array, Array]:
             return values, (np.cumsum(present, dtype=narrow) - 1).astype(narrow, copy=False)[shifted]
     found, codes = np.unique(column, return_inverse=True)
     return found, codes.reshape(-1)
-
-
-def groups_of(
-    rows: Records, by: Sequence[str], depth: int = 1, *, missing: bool = True, at_least: int = 0
-) -> tuple[Group, ...]:
-    """Everyone, the levels of each attribute, and their intersections up to `depth`.
-
-    Attributes and levels keep their declared order; declared levels without rows are listed.
-    `(missing)` is listed, at depth one, for attributes that some row was not annotated for.
-    `at_least` leaves out groups with fewer member rows.
-    """
-    for name in by:
-        rows.attribute(name)
-    _, patterns = distinct(rows, by)
-    groups = [EVERYONE]
-    for order in range(1, min(depth, len(by)) + 1):
-        for names in combinations(by, order):
-            every = product(*(rows.attributes[name].levels for name in names))
-            groups.extend(Group(tuple(zip(names, levels, strict=True))) for levels in every)
-            if order == 1 and missing:
-                unannotated = Group(((names[0], MISSING),))
-                if patterns.members(unannotated).any():
-                    groups.append(unannotated)
-    if at_least:
-        groups = [group for group in groups if patterns["rows"][patterns.members(group)].sum() >= at_least]
-    return tuple(groups)
 
 
 def blocks(length: int, size: int) -> Iterator[slice]:
@@ -420,9 +385,7 @@ def _combine(
     """Each row's combination of keys as one code, and the keys of every combination that occurs."""
     if not keys:
         return np.zeros(rows, dtype=np.intp), []
-    span = 1
-    for radix in radices:
-        span *= radix
+    span = math.prod(radices)
     if span >= 2**62:
         wide = np.stack([np.asarray(key, dtype=np.int64) for key in keys], axis=1)
         table, inverse = np.unique(wide, axis=0, return_inverse=True)
@@ -463,7 +426,3 @@ def _combine(
 
 
 _AT_ONCE = 1 << 17  # rows whose codes stay in a core's cache
-
-
-def _length(columns: Sequence[Array], rows: int) -> int:
-    return len(columns[0]) if columns else min(rows, 1)

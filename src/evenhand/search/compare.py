@@ -24,6 +24,7 @@ from evenhand.search.lookup import AT_ONCE, looked_up
 _TILE = 2048  # templates on each side of a tile
 WORTH_A_PRODUCT = 1 / 64  # listed share of a tile above which the whole product is cheaper
 _PAIRS_AT_ONCE = 1024
+_DOUBLES_AT_ONCE = 128  # pairs whose vectors in double precision stay in a core's cache
 _STRIP_BYTES = 31 << 20  # of products held at a time; from 32 MB on memory is mapped anew each time
 
 
@@ -80,7 +81,7 @@ def scores_in_double(templates: Templates, first: Array, second: Array) -> NDArr
     """As `pair_scores` in double precision, for few pairs: only vectors that are being multiplied are converted."""
     scores = np.full(len(first), -np.inf)
     enrolled = np.flatnonzero(templates.enrolled[first] & templates.enrolled[second])
-    for block in blocks(len(enrolled), _PAIRS_AT_ONCE):
+    for block in blocks(len(enrolled), _DOUBLES_AT_ONCE):
         pairs = enrolled[block]
         sides = (in_double(templates.vectors[side[pairs]]) for side in (first, second))
         scores[pairs] = np.einsum("ij,ij->i", *sides)

@@ -34,6 +34,8 @@ Media = Literal["mean", "mean_unit", "flat"]
 
 _FACES_AT_ONCE = 1 << 13
 _COLUMNS_AT_ONCE = 128
+_RUN_AT_ONCE = 1 << 10  # faces that stay in a core's cache
+_FACES_WORTH_A_SUM = 4  # of a template: summed one template after the other
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,7 @@ def enrol(
             f"The embedding in row {row} has a value that is not a finite number. "
             "Leave a face out (or give it no row) when it could not be embedded."
         )
-    enrolled = lengths > 0
-    pooled /= np.where(enrolled, lengths, 1.0)[:, None]
-    skipped = int(enrolled[np.asarray(members.template)[~present]].sum())
-    return Templates(pooled, enrolled, skipped)
+    return _scaled(pooled, lengths, members)
 
 
 def enrol_every(
@@ -176,11 +175,15 @@ def enrol_every(
                 elif how == "flat":
                     scale = faces_of_group
                 pooled = _summed(owner, np.arange(len(owner)), scale, members.templates, media)
-                lengths = _lengths(pooled)
-                enrolled = lengths > 0
-                pooled /= np.where(enrolled, lengths, 1.0)[:, None]
-                skipped = int(enrolled[np.asarray(members.template)[~present]].sum())
-                yield Pooling(flip, norm, detector, how), Templates(pooled, enrolled, skipped)
+                yield Pooling(flip, norm, detector, how), _scaled(pooled, _lengths(pooled), members)
+
+
+def _scaled(pooled: Array, lengths: NDArray[np.float64], members: Membership) -> Templates:
+    """Templates of pooled vectors, which are scaled to length one in place."""
+    enrolled = lengths > 0
+    pooled /= np.where(enrolled, lengths, 1.0)[:, None]
+    lacking = np.asarray(members.template)[np.asarray(members.face) < 0]
+    return Templates(pooled, enrolled, int(enrolled[lacking].sum()))
 
 
 def _summed(out: Array, row: Array, weights: Array, size: int, source: Array) -> NDArray[np.float64]:
@@ -246,11 +249,8 @@ def _face_weights(
     """(faces,): detector score over length, as the switches ask."""
     weights = np.ones(len(embeddings))
     if pooling.norm == "unit":
-        parts = blocks(len(embeddings), _FACES_AT_ONCE)
-        lengths = np.concatenate(
-            [np.zeros(0), *(_lengths(_faces(embeddings, flipped, pooling.flip, part)) for part in parts)]
-        )
-        weights = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        for part in blocks(len(embeddings), _FACES_AT_ONCE):
+            weights[part] = _scales(_faces(embeddings, flipped, pooling.flip, part), "unit")
     if pooling.detector == "on" and detector_scores is not None:
         weights = weights * np.asarray(detector_scores, dtype=np.float64)
     return weights
@@ -286,15 +286,54 @@ def _pooled(
         entries = order[starts[number] : starts[number + 1]]
         if not len(entries):
             continue
-        rows = _faces(embeddings, flipped, pooling.flip, block)
-        inside, weight = face[entries] - block.start, weights[entries]
-        if pooling.norm == "unit":
-            lengths = _lengths(rows)
-            weight = weight * np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)[inside]
-        places, place = np.unique(out[entries], return_inverse=True)
-        matrix = SparseMatrix.of_entries(place, inside, (len(places), len(rows)), weight.astype(np.float32))
-        total[places] += matrix @ rows
+        if (np.diff(out[entries]) < 0).any():
+            entries = entries[np.argsort(out[entries], kind="stable")]
+        begins = np.flatnonzero(np.append(True, np.diff(out[entries]) != 0))
+        ends, own, faces = np.append(begins[1:], len(entries)), out[entries[begins]], face[entries]
+        is_run = bool((np.diff(faces) == 1).all())  # as most files list them
+        if is_run and len(faces) >= _FACES_WORTH_A_SUM * len(own):
+            sums = _sums_of_run(int(faces[0]), ends.tolist(), weights[entries], embeddings, flipped, pooling)
+        else:
+            rows = _faces(embeddings, flipped, pooling.flip, block)
+            inside = faces - block.start
+            weight = (weights[entries] * _scales(rows, pooling.norm)[inside]).astype(np.float32)
+            sums = SparseMatrix(np.append(0, ends), inside, len(rows), weight) @ rows
+        total[own] += sums
     return total
+
+
+def _sums_of_run(
+    first: int,
+    ends: list[int],
+    weights: NDArray[np.float64],
+    embeddings: Array,
+    flipped: Array | None,
+    pooling: Pooling,
+) -> NDArray[np.float32]:
+    """The weighted sums of faces that follow each other from `first` on; the faces of each sum lie before its end.
+
+    The same as the sparse product, to the last bit; but faces are weighted and added as they are read, while they are
+    in a core's cache.
+    """
+    width = embeddings.shape[1] * (2 if pooling.flip == "concat" else 1)
+    sums, space = np.empty((len(ends), width), np.float32), np.empty((_RUN_AT_ONCE, width), np.float32)
+    place, is_begun = 0, False
+    for part in blocks(len(weights), _RUN_AT_ONCE):
+        rows = _faces(embeddings, flipped, pooling.flip, slice(first + part.start, first + part.stop))
+        weight = (weights[part] * _scales(rows, pooling.norm)).astype(np.float32)
+        start = part.start
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is found in the sums
+            weighted = np.multiply(rows, weight[:, None], out=space[: len(rows)])
+            while start < part.stop:
+                end = min(ends[place], part.stop)
+                faces = weighted[start - part.start : end - part.start]
+                if is_begun:
+                    faces[0] += sums[place]
+                np.add.reduce(faces, axis=0, out=sums[place])
+                is_begun = end < ends[place]
+                place += not is_begun
+                start = end
+    return sums
 
 
 def _single(embeddings: Array) -> NDArray[np.float32]:
@@ -304,6 +343,14 @@ def _single(embeddings: Array) -> NDArray[np.float32]:
 def _lengths(vectors: Array) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)))
+
+
+def _scales(vectors: Array, norm: Norm) -> NDArray[np.float64]:
+    """What vectors are multiplied with; those without length count as nothing."""
+    if norm == "keep":
+        return np.ones(len(vectors))
+    lengths = _lengths(vectors)
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

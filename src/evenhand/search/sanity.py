@@ -48,11 +48,9 @@ def embedding_warnings(
         return ()
     rows = _sampled(np.arange(len(vectors)), _ROWS)
     sample = _double(vectors, rows)
-    warnings = []
-    for name, some in (("", sample), (" of the mirrored pass", None if flipped is None else _double(flipped, rows))):
-        if some is None:
-            continue
-        warnings += _of_values(some, name)
+    warnings = _of_values(sample, "")
+    if flipped is not None:
+        warnings += _of_values(_double(flipped, rows), " of the mirrored pass")
     if keeps_lengths and not warnings:
         lengths = np.sqrt((sample * sample).sum(axis=1))
         if len(rows) > 1 and np.abs(lengths - 1).max() < _UNIT:
@@ -60,8 +58,14 @@ def embedding_warnings(
                 "The embeddings were normalised already (every length is 1): norm=keep and norm=unit give the same "
                 "numbers, and published ones with norm=keep can't be reproduced from them."
             )
-    if person is not None and not any("constant" in warning for warning in warnings):
-        warnings += _of_order(vectors, np.asarray(person))
+    is_constant = any("constant" in warning for warning in warnings)
+    alike = None if person is None or is_constant else order_likeness(vectors, np.asarray(person))
+    if alike is not None and alike < _UNORDERED:
+        warnings.append(
+            "The rows seem to be in another order than the faces, and then no result means anything: two rows of one "
+            f"person are more alike than two rows of different people in only {100 * alike:.0f} % of cases (50 % is "
+            "chance). Check the order of rows, or add faces.csv."
+        )
     return tuple(warnings)
 
 
@@ -126,17 +130,6 @@ def _of_values(sample: NDArray[np.float64], name: str) -> list[str]:
                 "written several times?"
             )
     return warnings
-
-
-def _of_order(vectors: Array, person: Array) -> list[str]:
-    alike = order_likeness(vectors, person)
-    if alike is None or alike >= _UNORDERED:
-        return []
-    return [
-        "The rows seem to be in another order than the faces, and then no result means anything: two rows of one "
-        f"person are more alike than two rows of different people in only {100 * alike:.0f} % of cases (50 % is "
-        "chance). Check the order of rows, or add faces.csv."
-    ]
 
 
 def _sampled(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:

@@ -108,7 +108,7 @@ class EmbeddingStore:
 def open_store(path: Path, column: str = "embedding") -> EmbeddingStore:
     """The store in a file or folder; only headers are read. Raises DataError where shards do not fit together."""
     path = Path(path)
-    found = sorted(_files(path), key=_by_number)
+    found = sorted(_files(path), key=by_number)
     if not found:
         raise DataError(f"{path} has no embeddings: a .npy or .parquet file, or a folder of them, was expected.")
     shards, dimensions = [], None
@@ -132,8 +132,8 @@ def _files(path: Path) -> list[Path]:
     return [path] if path.suffix in (_NPY, _PARQUET) and path.is_file() else []
 
 
-def _by_number(path: Path) -> tuple[Any, ...]:
-    """shard-2 comes before shard-10."""
+def by_number(path: Path) -> tuple[Any, ...]:
+    """A key to sort files by their names: shard-2 comes before shard-10."""
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name))
 
 

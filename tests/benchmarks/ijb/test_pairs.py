@@ -276,6 +276,15 @@ def test_cells_of_occlusion_group_comparisons_unless_switched_off(folder: Path, 
         run("ijb/test2", folder, folder, by=("occlusion_1",), far="0.5", occlusions="off")
 
 
+def test_pairs_of_values_are_made_when_groups_are_asked_for() -> None:
+    ends = np.array([0, 1])
+    attribute = pair_attribute(np.array([0, 1]), ends, ends[::-1], GENDER)
+    assert len(attribute) == 2
+    assert attribute.take(slice(0, 2)) is attribute
+    assert "codes" not in vars(attribute)
+    assert attribute.take(slice(1, 2)).codes.tolist() == [2]
+
+
 def test_a_pair_of_values_is_missing_when_either_side_is() -> None:
     each = np.arange(3)
     attribute = pair_attribute(np.array([-1, 0, 1]), np.repeat(each, 3), np.tile(each, 3), GENDER)

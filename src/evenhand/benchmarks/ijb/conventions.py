@@ -55,7 +55,7 @@ def verification_conventions(rows: Records, options: VerificationOptions | Covar
     return {
         CONVENTIONS: table,
         "fte_comparisons": int(np.asarray(rows["failed"]).sum()),
-        **histogram({"genuine": genuine.scores, "impostor": score}, {"impostor": different}),
+        **histogram({"genuine": genuine.scores}, ("impostor", score)),
         **over_splits(rows, metrics, [f"split {number}" for number in numbers], "split"),
     }
 

@@ -6,8 +6,9 @@ layman's terms. A number outside its enumeration is an error; a missing one is '
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -98,6 +99,26 @@ def pair_levels(covariate: Enumeration) -> tuple[str, ...]:
     return (*(f"both {level}" for level in levels), *mixed)
 
 
+class PairAttribute(Attribute):
+    """An attribute of millions of comparisons, whose codes are made when somebody asks for groups by it."""
+
+    def __init__(self, levels: tuple[str, ...], rows: int, make: Callable[[], NDArray[np.int8]]) -> None:
+        patterns = np.eye(len(levels) + 1, len(levels), dtype=np.bool_)
+        self.__dict__.update(levels=levels, patterns=patterns, _rows=rows, _make=make)
+
+    @cached_property
+    def codes(self) -> NDArray[np.int8]:
+        codes: NDArray[np.int8] = self.__dict__["_make"]()
+        return codes
+
+    def __len__(self) -> int:
+        return int(self.__dict__["_rows"])
+
+    def take(self, index: Array | slice) -> Attribute:
+        is_whole = isinstance(index, slice) and index.indices(len(self)) == (0, len(self), 1)
+        return self if is_whole else super().take(index)
+
+
 def pair_attribute(codes: Array, first: Array, second: Array, covariate: Enumeration) -> Attribute:
     """The unordered pair of levels of each comparison; missing where one side is not annotated.
 
@@ -106,15 +127,17 @@ def pair_attribute(codes: Array, first: Array, second: Array, covariate: Enumera
     >>> pair_attribute(np.array([0, 1, -1]), np.array([0, 1, 0]), np.array([0, 0, 2]), GENDER).codes.tolist()
     [0, 2, 3]
     """
-    count = len(covariate.levels)
     levels = pair_levels(covariate)
-    table = np.full((count + 1, count + 1), len(levels), dtype=np.int8)  # the last row and column: not annotated
+    return PairAttribute(levels, len(first), partial(_pair_codes, codes, first, second, len(covariate.levels)))
+
+
+def _pair_codes(codes: Array, first: Array, second: Array, count: int) -> NDArray[np.int8]:
+    """(pairs,): the position among `pair_levels` of so many levels; their number where a side is not annotated."""
+    not_annotated = count * (count + 1) // 2
+    table = np.full((count + 1, count + 1), not_annotated, dtype=np.int8)  # the last row and column stay so
     table[np.arange(count), np.arange(count)] = np.arange(count)
-    code = count
-    for one in range(count):
-        for other in range(one + 1, count):
-            table[one, other] = table[other, one] = code
-            code += 1
+    one, other = np.triu_indices(count, 1)
+    table[one, other] = table[other, one] = count + np.arange(len(one))
     flat = table.reshape(-1)
     column_of = np.where(codes == NOT_ANNOTATED, count, codes).astype(np.int16)
     row_of = column_of * np.int16(count + 1)
@@ -123,7 +146,7 @@ def pair_attribute(codes: Array, first: Array, second: Array, covariate: Enumera
         place = np.take(row_of, first[block], mode="clip")
         place += np.take(column_of, second[block], mode="clip")
         np.take(flat, place, out=pairs[block], mode="clip")
-    return Attribute.coded(pairs, levels)
+    return pairs
 
 
 AGREEMENT = ("same", "different")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.ijb.covariates import (
     AGE,
     AGE_WITH_UNKNOWN,
-    AGREEMENT,
     ENUMERATIONS,
     NOT_ANNOTATED,
     OCCLUSIONS,
@@ -243,16 +243,12 @@ class SubjectMetadata:
     ) -> dict[str, Attribute]:
         """Gender and skin tone of both sides of comparisons; "not annotated" where nothing is known."""
         subjects, subject = np.unique(templates.subject, return_inverse=True)
-
-        def attribute(covariate: Enumeration) -> Attribute:
+        attributes: dict[str, Attribute] = {}
+        for covariate in OF_SUBJECTS:
             known = {} if annotated is None else self.codes(annotated.faces, covariate)
-            codes = np.array([known.get(one, NOT_ANNOTATED) for one in subjects.tolist()], dtype=np.int8)
-            return pair_attribute(codes[subject.reshape(-1)], first, second, covariate)
-
-        with ThreadPoolExecutor(len(OF_SUBJECTS)) as threads:
-            return dict(
-                zip((covariate.name for covariate in OF_SUBJECTS), threads.map(attribute, OF_SUBJECTS), strict=True)
-            )
+            codes = np.array([known.get(number, NOT_ANNOTATED) for number in subjects.tolist()], dtype=np.int8)
+            attributes[covariate.name] = pair_attribute(codes[subject.reshape(-1)], first, second, covariate)
+        return attributes
 
 
 def _first_by_subject(subject: Array, codes: Array) -> dict[int, int]:
@@ -401,22 +397,35 @@ def _covariate_attributes(
             values = np.full(len(templates), np.nan)
             values[templates.of_face[::-1]] = faces.angles[column][::-1]
             attributes[f"{column.lower()}_difference"] = difference_attribute(values[first], values[second], edges)
-    assert all(attributes[name].levels == AGREEMENT for name in attributes if name.endswith("_match"))
     return attributes
 
 
+def _probes(layout: ProtocolFiles, path: Path) -> tuple[Probes, tuple[InputFact, ...], SubjectMetadata]:
+    templates, facts = _templates(layout, [path])
+    metadata = SubjectMetadata.of(layout, templates.subject)
+    attributes = metadata.attributes(templates.faces, templates.subject)
+    return Probes(templates.ids, templates.subject, templates, attributes), facts, metadata
+
+
+def _gallery(layout: ProtocolFiles, name: str, path: Path, probes: Probes) -> tuple[Gallery, tuple[InputFact, ...]]:
+    templates, facts = _templates(layout, [path])
+    return Gallery(name, templates.ids, templates.subject, templates, probes), facts
+
+
 def _official_galleries(layout: ProtocolFiles, kind: str) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
-    path = layout.one(f"{kind}_probes")
-    probes, facts = _templates(layout, [path])
-    metadata = SubjectMetadata.of(layout, probes.subject)
-    attributes = metadata.attributes(probes.faces, probes.subject)
-    shared = Probes(probes.ids, probes.subject, probes, attributes)
+    probes, facts, metadata = _probes(layout, layout.one(f"{kind}_probes"))
     galleries = []
     for entry in layout.all("gallery"):
-        templates, more = _templates(layout, [entry.path])
+        gallery, more = _gallery(layout, entry["name"], entry.path, probes)
+        galleries.append(gallery)
         facts += more
-        galleries.append(Gallery(entry["name"], templates.ids, templates.subject, templates, shared))
-    _refuse_mixed(layout, galleries)
+    for one, other in combinations(galleries, 2):  # a probe is mated in exactly one of them
+        shared = np.intersect1d(one.subject, other.subject)
+        if len(shared):
+            raise DataError(
+                f"{layout.folder}: subject {shared[0]} is in gallery {one.name} and in gallery {other.name}. "
+                "Galleries of one protocol have different subjects; are files of two releases mixed?"
+            )
     return tuple(galleries), (*facts, *metadata.inputs)
 
 
@@ -425,12 +434,10 @@ def _split_galleries(
 ) -> tuple[tuple[Gallery, ...], tuple[InputFact, ...]]:
     galleries, facts = [], []
     for number, path, source in layout.splits(options.splits, "split_gallery", "split_probes"):
-        templates, gallery_facts = _templates(layout, [path])
-        probes, probe_facts = _templates(layout, [source])
+        probes, probe_facts, _ = _probes(layout, source)
+        gallery, gallery_facts = _gallery(layout, f"split {number}", path, probes)
+        galleries.append(gallery)
         facts += [*gallery_facts, *probe_facts]
-        attributes = SubjectMetadata.of(layout, probes.subject).attributes(probes.faces, probes.subject)
-        searched = Probes(probes.ids, probes.subject, probes, attributes)
-        galleries.append(Gallery(f"split {number}", templates.ids, templates.subject, templates, searched))
     return tuple(galleries), tuple(facts)
 
 
@@ -453,16 +460,3 @@ def _plain_galleries(layout: ProtocolFiles) -> tuple[tuple[Gallery, ...], tuple[
         facts.append(columns.fact)
         galleries.append(Gallery(entry["name"], number[order], who[order], None, probes))
     return tuple(galleries), tuple(facts)
-
-
-def _refuse_mixed(layout: ProtocolFiles, galleries: Sequence[Gallery]) -> None:
-    """Galleries are disjoint in subjects: a probe is mated in exactly one of them."""
-    seen: dict[int, str] = {}
-    for gallery in galleries:
-        for subject in np.unique(gallery.subject).tolist():
-            if subject in seen:
-                raise DataError(
-                    f"{layout.folder}: subject {subject} is in gallery {seen[subject]} and in gallery {gallery.name}. "
-                    "Galleries of one protocol have different subjects; are files of two releases mixed?"
-                )
-            seen[subject] = gallery.name

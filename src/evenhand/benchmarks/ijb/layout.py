@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from evenhand.core.errors import DataError
 from evenhand.files.packaged import packaged_table
+from evenhand.search.stores import by_number
 
 _PROTOCOL_FOLDERS = ("protocol", "protocols")
 _FOLDERS_BESIDE = ("cluster", "clustering", "meta", "IJB-A_11_sets", "IJB-A_1N_sets")
@@ -56,7 +57,7 @@ class ProtocolFiles:
         folder = Path(folder)
         if not folder.is_dir():
             raise DataError(f"{folder} is not a folder. Give the folder that holds `protocol/` (or the list files).")
-        return cls(folder, tuple(sorted(_protocol_files(folder), key=_natural)))
+        return cls(folder, tuple(sorted(_protocol_files(folder), key=lambda path: (*by_number(path), (0, str(path))))))
 
     def all(self, kind: str) -> list[NamedFile]:
         """All files of a kind, in the order of their names with numbers by value; equal copies count once."""
@@ -140,8 +141,3 @@ def _protocol_files(folder: Path) -> Iterator[Path]:
 
 def _is_copy(path: Path, other: Path) -> bool:
     return path.name == other.name and filecmp.cmp(path, other, shallow=False)
-
-
-def _natural(path: Path) -> tuple[object, ...]:
-    parts = re.split(r"(\d+)", path.name)
-    return (*((int(part), "") if part.isdigit() else (0, part) for part in parts), (0, str(path)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
 from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces
 from evenhand.core.errors import PredictionError
-from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
+from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, LazyColumns, Records, blocks
 from evenhand.core.task import Dataset, Submitted, Tools
 from evenhand.metrics.operating_points import SortedScores, allowed_accepts
 from evenhand.metrics.search_rates import LEFT_OUT, NO_GALLERY
@@ -60,23 +61,19 @@ def record_pairs(
         scores, precise = _compared(templates, truth, options, tools)
     else:
         scores, precise = content, None
-    first, second = subjects_of(truth)
-    for start in range(0, len(truth), _ROWS_AT_ONCE):
-        part = slice(start, min(start + _ROWS_AT_ONCE, len(truth)))
-        score = scores[part]
-        yield Records(
-            {
-                **({} if precise is None else {"precise": precise[part]}),
-                "item": np.arange(part.start, part.stop, dtype=np.int32),
-                "unit": first[part],
-                "unit_b": second[part],
-                "score": score,
-                "same": truth.same[part],
-                "failed": score == -np.inf,
-                "split": truth.split[part].astype(np.int8, copy=False),
-            },
-            {name: attribute.take(part) for name, attribute in truth.attributes.items()},
-        )
+    for part in blocks(len(truth), _ROWS_AT_ONCE):
+        columns = {
+            **({} if precise is None else {"precise": precise[part]}),
+            "item": partial(np.arange, part.start, part.stop, dtype=np.int32),
+            "unit": partial(_subjects, truth, truth.first[part], part),
+            "unit_b": partial(_subjects, truth, truth.second[part], part),
+            "score": scores[part],
+            "same": truth.same[part],
+            "failed": scores[part] == -np.inf,
+            "split": truth.split[part].astype(np.int8, copy=False),
+        }
+        attributes = {name: attribute.take(part) for name, attribute in truth.attributes.items()}
+        yield Records(LazyColumns(part.stop - part.start, columns), attributes)
 
 
 def _compared(
@@ -122,9 +119,9 @@ def _refined(
     if ranges is None:  # the highest impostors do not tell
         ranges = _decisive_ranges(ordered, SortedScores.of_own(scores[is_impostor]), asked, margin) or []
     rows = np.flatnonzero(scores >= max(min((low for low, _ in ranges), default=np.inf), np.finfo(np.float32).min))
-    decides = np.zeros(len(rows), dtype=np.bool_)
+    highest, decides = scores[rows], np.zeros(len(rows), dtype=np.bool_)
     for low, high in ranges:
-        decides |= (scores[rows] >= low) & (scores[rows] <= high)
+        decides |= (highest >= low) & (highest <= high)
     rows = rows[decides]
     if len(rows) > len(scores) * _WORTH_REFINING:
         return None
@@ -177,13 +174,11 @@ def decisive_scores(
     return float(max(lower, first)) - 2 * margin, float(min(upper, last)) + 2 * margin
 
 
-def subjects_of(truth: PairTruth) -> tuple[Array, Array]:
-    """The subjects on both sides of every comparison, as codes; a comparison of its own without subjects."""
+def _subjects(truth: PairTruth, templates: Array, part: slice) -> Array:
+    """The subjects on one side of some comparisons, as codes; a comparison of its own without subjects."""
     if truth.templates is None:
-        each = np.arange(len(truth), dtype=np.int32)
-        return each, each
-    codes = truth.templates.subject_codes
-    return looked_up(codes, truth.first), looked_up(codes, truth.second)
+        return np.arange(part.start, part.stop, dtype=np.int32)
+    return looked_up(truth.templates.subject_codes, templates)
 
 
 def record_searches(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.benchmarks.ijb.covariates import ENUMERATIONS
 from evenhand.core.metric import Metric, Numbers, Undefined
@@ -26,52 +27,42 @@ _POINTS = 100
 _AT_ONCE = 1 << 17  # scores that stay in a core's cache
 
 
-def histogram(sides: Mapping[str, Array], inside: Mapping[str, Array] | None = None) -> dict[str, Any]:
+def histogram(sides: Mapping[str, Array], rest: tuple[str, Array] | None = None) -> dict[str, Any]:
     """How scores of several sorts are spread: shares in bins of equal width over all of them.
 
-    `inside` says which of the scores of a sort are its own, where not all are. Failures (−∞) are in no bin, but in the
-    denominator, and counted.
+    `rest` names a last sort, and gives the scores of all sorts: what the others leave of them is its own. Failures (−∞)
+    are in no bin, but in the denominator, and counted.
     """
-    of_sort = {name: _Scores(scores, (inside or {}).get(name)) for name, scores in sides.items()}
-    limits = [limit for scores in of_sort.values() if (limit := scores.limits()) is not None]
+    every = [*sides.values(), *(() if rest is None else (rest[1],))]
+    limits = [(float(some.min()), float(some.max())) for scores in every for some in _scored(scores) if len(some)]
     if not limits:
         return {}
     low, high = min(first for first, _ in limits), max(last for _, last in limits)
     edges = np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
-    shares, counts = {}, {}
-    for name, scores in of_sort.items():
-        binned, counts[name], total = scores.counts(edges)
-        shares[name] = (binned / max(total, 1)).tolist()
-    return {HISTOGRAM: {"edges": edges.tolist(), "shares": shares, "unscored": counts}}
+    counts = {name: _binned(scores, edges) for name, scores in sides.items()}
+    if rest is not None:
+        counts[rest[0]] = _binned(rest[1], edges) - np.sum(list(counts.values()), axis=0)
+    shares = {name: (binned[:-1] / max(binned.sum(), 1)).tolist() for name, binned in counts.items()}
+    unscored = {name: int(binned[-1]) for name, binned in counts.items()}
+    return {HISTOGRAM: {"edges": edges.tolist(), "shares": shares, "unscored": unscored}}
 
 
-class _Scores(NamedTuple):
-    """Scores in any order, looked at block by block."""
+def _scored(scores: Array) -> Iterator[Array]:
+    """The scores that are no failures, block by block."""
+    for block in blocks(len(scores), _AT_ONCE):
+        some = scores[block]
+        yield some[some > -np.inf] if some.min() == -np.inf else some
 
-    scores: Array
-    inside: Array | None
 
-    def _blocks(self) -> Iterator[Array]:
-        for block in blocks(len(self.scores), _AT_ONCE):
-            yield self.scores[block] if self.inside is None else self.scores[block][self.inside[block]]
-
-    def limits(self) -> tuple[float, float] | None:
-        """The lowest and the highest that is no failure; None without any."""
-        low, high = np.inf, -np.inf
-        for some in self._blocks():
-            low = min(low, float(some.min(where=some > -np.inf, initial=np.inf)))
-            high = max(high, float(some.max(initial=-np.inf)))
-        return (low, high) if high > -np.inf else None
-
-    def counts(self, edges: Array) -> tuple[Array, int, int]:
-        """How many lie in each bin, how many are failures, and how many there are."""
-        binned, failures = np.zeros(len(edges) - 1, dtype=np.int64), 0
-        for some in self._blocks():
-            scored = some[some > -np.inf]
-            place = (scored.astype(np.float64) - edges[0]) * (len(binned) / (edges[-1] - edges[0]))
-            binned += np.bincount(np.minimum(place.astype(np.intp), len(binned) - 1), minlength=len(binned))
-            failures += len(some) - len(scored)
-        return binned, failures, int(binned.sum()) + failures
+def _binned(scores: Array, edges: Array) -> NDArray[np.int64]:
+    """(bins + 1,): how many scores lie in each bin, and how many are failures."""
+    bins = len(edges) - 1
+    counts = np.zeros(bins + 1, dtype=np.int64)
+    for some in _scored(scores):
+        place = (some.astype(np.float64) - edges[0]) * (bins / (edges[-1] - edges[0]))
+        counts += np.bincount(np.minimum(place.astype(np.intp), bins - 1), minlength=bins + 1)
+    counts[-1] = len(scores) - counts.sum()
+    return counts
 
 
 def histogram_section(results: Results) -> Section | None:
