@@ -33,8 +33,7 @@ def _records(data: dict[str, Any]) -> Any:
 
 def grouped_ours(data: dict[str, Any]) -> Any:
     from evenhand.core.measure import tally
-    from evenhand.core.membership import inside
-    from evenhand.core.records import groups_of
+    from evenhand.core.membership import groups_of, inside
     from evenhand.metrics.labels import Confusion
     from evenhand.metrics.means import Mean
 

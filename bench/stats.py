@@ -50,7 +50,7 @@ def _records(data: dict[str, Any], prefix: str = "", unit: str | None = None) ->
 
 def _evidence(rows: Any, metric: Any) -> Any:
     from evenhand.core.measure import tally
-    from evenhand.core.records import groups_of
+    from evenhand.core.membership import groups_of
     from evenhand.core.streams import stream
     from evenhand.stats.evidence import RatioEvidence
     from evenhand.stats.resample import weight_blocks

@@ -379,9 +379,8 @@ def test_novel_views_of_fashion_videos_are_the_frames_with_masks(data: Path, tmp
     viewed = evaluator.evaluate(Viewer(tmp_path / "views"), image_size=32, pair_types=("ssim",), start="here")
     assert viewed == {"ssim": pytest.approx(1.0)}
     assert [outcome.item.video for outcome in evaluator.outcomes] == ["000-1-1"]  # the only one for novel views
-    masks = evaluator.outcomes[0].item.own.masks
-    assert masks is not None
-    assert masks[0].name == "mask_0000.png"
+    masks = evaluator.outcomes[0].item.own.infos["masks"]
+    assert Path(masks[0]).name == "mask_0000.png"
 
 
 def test_a_protocol_file_that_is_nowhere_is_asked_for(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 from evenhand.core.engine import total
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.measure import estimates, measure, tally
+from evenhand.core.membership import groups_of
 from evenhand.core.metric import Undefined
-from evenhand.core.records import EVERYONE, MISSING, Attribute, Group, Records, groups_of
+from evenhand.core.records import EVERYONE, MISSING, Attribute, Group, Records
 from evenhand.core.results import Status
 from evenhand.metrics.means import Mean, Rate
 

@@ -7,8 +7,8 @@ import pytest
 
 from evenhand.core import measure
 from evenhand.core.measure import count_units, estimates, tally
-from evenhand.core.membership import Memberships, inside
-from evenhand.core.records import Attribute, Records, groups_of
+from evenhand.core.membership import Memberships, groups_of, inside
+from evenhand.core.records import Attribute, Records
 from evenhand.metrics.means import Mean
 
 LEVELS = ("l0", "l1", "l2", "l3")

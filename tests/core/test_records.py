@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.core.errors import OptionError, UnknownNameError
+from evenhand.core.membership import groups_of
 from evenhand.core.records import (
     EVERYONE,
     MISSING,
     Attribute,
     Group,
+    LazyColumns,
     Records,
     concatenate,
     distinct,
-    groups_of,
     unique_codes,
 )
 
@@ -82,10 +83,6 @@ def test_groups_keep_the_declared_order_and_not_the_alphabet() -> None:
     ages = ("9-12", "13-17", "100+")
     rows = Records({}, {"age": Attribute.of(["100+"], ages)})
     assert [group.terms[0][1] for group in groups_of(rows, ["age"])[1:]] == list(ages)
-
-
-def test_small_groups_can_be_left_out() -> None:
-    assert groups_of(rows_of("dark", "dark", "light"), ["tone"], at_least=2) == (EVERYONE, Group.of(tone="dark"))
 
 
 def test_an_unknown_level_names_the_nearest() -> None:
@@ -179,3 +176,24 @@ def test_a_group_reads_as_a_sentence() -> None:
     assert str(Group.of(age="70+", tone="dark")) == "age=70+ × tone=dark"
     assert Group.of(age=MISSING).is_missing
     assert Group.of(age="70+", tone="dark").by == ("age", "tone")
+
+
+def test_a_lazy_column_is_made_when_it_is_first_looked_at_and_once() -> None:
+    made = []
+
+    def items() -> np.ndarray:
+        made.append(1)
+        return np.arange(3)
+
+    rows = Records(LazyColumns(3, {"item": items, "hit": np.array([1, 0, 1])}), {})
+    assert len(rows) == 3
+    assert "item" in rows
+    assert not made
+    assert rows["item"].tolist() == rows["item"].tolist() == [0, 1, 2]
+    assert rows.take(np.array([2]))["item"].tolist() == [2]
+    assert len(made) == 1
+
+
+def test_lazy_columns_must_have_the_rows_of_the_attributes() -> None:
+    with pytest.raises(ValueError, match="unequal length"):
+        Records(LazyColumns(3, {"item": lambda: np.arange(3)}), {"tone": Attribute.of(["light"], TONES)})

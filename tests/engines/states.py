@@ -12,7 +12,8 @@ import numpy as np
 
 from evenhand.core.engine import Workplace
 from evenhand.core.measure import Tally, estimates, tally
-from evenhand.core.records import Attribute, Records, groups_of
+from evenhand.core.membership import groups_of
+from evenhand.core.records import Attribute, Records
 from evenhand.store.plain import dumps
 
 LAWS = Path(__file__).parents[1] / "laws"

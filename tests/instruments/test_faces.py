@@ -68,9 +68,8 @@ def test_landmarks_in_one_spot_or_without_a_place_are_refused() -> None:
         similarity(TEMPLATE_112[:4], TEMPLATE_112)
 
 
-def test_a_margin_counts_pixels_of_the_finished_crop() -> None:
-    assert crop_box((50.0, 50.0, 130.0, 130.0), 500, 500, size=160, margin=0) == (50, 50, 130, 130)
-    assert crop_box((50.0, 50.0, 130.0, 130.0), 500, 500, size=160, margin=80) == (10, 10, 170, 170)
+def test_a_box_inside_the_picture_is_cut_as_it_is() -> None:
+    assert crop_box((50.0, 50.0, 130.0, 130.0), 500, 500) == (50, 50, 130, 130)
 
 
 def test_a_crop_is_the_area_mean_of_its_box() -> None:

@@ -386,9 +386,9 @@ def test_yolov3_spp_equals_plain_layers() -> None:
             x = outputs[-1] + outputs[-3]
         elif kind == "Join":
             x = together(*(outputs[number] for number in layer.layers))  # type: ignore[union-attr]
-        elif kind == "LargestOf":
-            x = largest(x, layer.kernel, 1, layer.kernel // 2)  # type: ignore[union-attr]
-        elif kind == "Double":
+        elif kind == "MaxPool2d":
+            x = largest(x, layer.kernel_size, 1, layer.kernel_size // 2)  # type: ignore[union-attr, arg-type, operator]
+        elif kind == "Upsample":
             x = x.repeat(2, axis=2).repeat(2, axis=3)
         else:
             side = x.shape[2]

@@ -14,12 +14,11 @@ import pytest
 from PIL import Image
 
 from evenhand.core.errors import OptionError, StorageError
-from evenhand.instruments.cache import SHARD, ReadingCache
 from evenhand.instruments.comparers import ms_ssim_comparer, psnr_comparer, ssim_comparer
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.pictures import AS_IT_IS, HIS_EVALUATORS, Loading
 from evenhand.instruments.readers import PictureReader
-from evenhand.instruments.readings import Instrument, Pictures, measure
+from evenhand.instruments.readings import SHARD, Instrument, Pictures, ReadingCache, measure
 
 SMALL = HIS_EVALUATORS.at(16, 16)
 

@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ import numpy as np
 import pytest
 
 from evenhand.core.errors import StorageError, UnknownNameError
+from evenhand.files.packaged import packaged_table
 from evenhand.files.pickles import save_plain
 from evenhand.instruments.architectures import ARCHITECTURES
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.weight_files import WEIGHTS, WeightKind
+from evenhand.instruments.weight_files import WEIGHTS, Carrier, WeightFile, WeightKind
 from evenhand.instruments.weights import Presence, WeightStatus, get_weights, list_weights, locate, weight_status
 
 CONTENT = save_plain({"conv1.weight": np.zeros((2, 3), np.float32)})
@@ -199,18 +201,13 @@ def test_what_can_t_be_weights_is_never_pinned(tmp_path: Path, content: bytes) -
     assert list((tmp_path / "weights").iterdir()) == []
 
 
-def test_the_table_of_weights_refuses_keys_and_types_that_its_schema_does_not_know() -> None:
-    from evenhand.instruments.weight_files import read_table
-
-    entry = 'name = "a"\nfile = "a"\nmeasures = "a"\nneeded_by = ["a"]\npublished = "a"\nlicence = "a"\nsize = 1\n'
-    assert list(read_table(f"[[weights]]\n{entry}")) == ["a"]
-    for wrong in (
-        f"[[weights]]\n{entry}adress = 3",
-        "[[weights]]\nname = 3",
-        f"[[weights]]\n{entry}[[weights]]\n{entry}",
-    ):
-        with pytest.raises((ValueError, TypeError)):
-            read_table(wrong)
+def test_the_table_of_weights_has_no_key_that_its_schema_does_not_know_and_no_name_twice() -> None:
+    entries = packaged_table("evenhand.instruments", "weights.toml")["weights"]
+    assert [entry["name"] for entry in entries] == list(WEIGHTS)
+    for entry in entries:
+        assert entry.keys() <= {field.name for field in fields(WeightFile)}
+        for carrier in entry.get("carriers", ()):
+            assert carrier.keys() <= {field.name for field in fields(Carrier)}
 
 
 def test_a_file_that_is_not_the_published_one_is_not_kept(tmp_path: Path, server: str) -> None:

@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from evenhand.core.errors import OptionError
-from evenhand.reporting.forms import FORMS, write_csv, write_json, write_latex, write_markdown, write_report
-from evenhand.reporting.model_card import card
+from evenhand.reporting.forms import FORMS, card, write_csv, write_json, write_latex, write_markdown, write_report
 from evenhand.reporting.pdf import pdf, source
 from evenhand.reporting.reported import Reported, report_page
 

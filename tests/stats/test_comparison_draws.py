@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from evenhand.core.measure import tally
+from evenhand.core.membership import groups_of
 from evenhand.core.metric import Metric
-from evenhand.core.records import Attribute, Records, groups_of
+from evenhand.core.records import Attribute, Records
 from evenhand.metrics import operating_points, verification_tails
 from evenhand.metrics.operating_points import Convention
 from evenhand.metrics.verification import Separation, Verification

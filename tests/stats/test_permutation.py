@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from reference_statistics import exact_gap_reference
 
+from evenhand.core.sparse import SparseMatrix
 from evenhand.core.streams import stream
 from evenhand.stats.contrasts import chi_square, chi_square_statistic
 from evenhand.stats.permutation import (
@@ -39,7 +40,7 @@ def test_whole_clusters_change_places() -> None:
 
 def test_who_belongs_to_two_groups_does_so_after_the_permutation() -> None:
     membership = np.array([[True, True], [True, False], [False, True]])
-    first, codes = membership_patterns(membership)
+    first, codes = membership_patterns(SparseMatrix.of_table(membership))
     labelled = permute_labels([1.0, 0.0, 0.0], [1.0, 1.0, 1.0], codes, len(first), 30, stream("test"))
     dealt = Permuted(labelled.sums @ membership[first], labelled.counts @ membership[first])
     assert np.all(dealt.counts == 2)

@@ -51,7 +51,6 @@ def print_json(document: Any) -> None:
 
 
 def warn(message: str) -> None:
-    """A warning on standard error."""
     err().print(f"[yellow]warning:[/] {escape(message)}", soft_wrap=True)
 
 

@@ -10,8 +10,7 @@ from rich.table import Table as RichTable
 
 from evenhand.cli.console import escape
 from evenhand.core.page import Figure, Interval, Section, Table, Text
-from evenhand.reporting.methods import best_cells
-from evenhand.reporting.rounding import cell
+from evenhand.reporting.rounding import best_cells, cell
 
 NOTE = "note"
 WIDE = 3  # signs between two columns

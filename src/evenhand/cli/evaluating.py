@@ -34,14 +34,14 @@ from evenhand.cli.options import (
 )
 from evenhand.core.errors import OptionError, PredictionError, UnknownNameError
 from evenhand.core.options import facts, parse
-from evenhand.core.page import Section, Table, Text
+from evenhand.core.page import Figure, Section, Table, Text
 from evenhand.core.printing import duration
 from evenhand.core.records import Records
 from evenhand.core.results import UNVERIFIED_WEIGHTS, Results
 from evenhand.core.task import Target, Task
-from evenhand.reporting.display import names_of_family, shown
+from evenhand.reporting.display import labels_of, names_of_family, row_facts, shown, task_title
 from evenhand.reporting.groups import gaps, group_tables
-from evenhand.reporting.sections import terminal_summary
+from evenhand.reporting.sections import methods_table, overview
 from evenhand.run.reopened import metrics_of, task_of
 from evenhand.stats.settings import Settings
 from evenhand.store.plain import loads
@@ -175,11 +175,14 @@ def evaluate(
     called = [name or path.stem or path.name for name, path in named]
     if len(set(called)) < len(called):
         raise OptionError(f"Two systems have the same name: {', '.join(called)}. Write NAME=FILE.")
+    attributes = names(by)
     if dry_run:
         if entry.attributes_option and by is not None:
             given[entry.attributes_option] = by
         source = data or (named[0][1] if entry.data_optional else Path())
-        _dry_run(entry, named, source, given, names(by), depth, settings.draws, runs, engine, as_json)
+        grouped = entry.attributes if attributes is None else attributes
+        paths = dict(zip(called, (path for _, path in named), strict=True))
+        _dry_run(entry, paths, source, given, grouped, depth, settings.draws, runs, engine, as_json)
         return
     done: list[Run] = []
     shown: set[str] = set()
@@ -189,15 +192,15 @@ def evaluate(
             shown.add(message)
             warn(message)
 
-    for name, path in named:
-        with progress(f"{entry.name} of {name or path.stem or path.name}", quiet=as_json) as hook:
+    for (name, path), title in zip(named, called, strict=True):
+        with progress(f"{entry.name} of {title}", quiet=as_json) as hook:
             run = api.evaluate(
                 entry,
                 path,
                 data=data if data is not None or entry.data_optional else Path(),
                 model=name,
                 options=given,
-                by=names(by),
+                by=attributes,
                 depth=depth,
                 settings=settings,
                 engine=engine,
@@ -214,7 +217,10 @@ def evaluate(
             show(run)
     met = [judge_run(run, require, quiet=as_json) for run in done] if require is not None else []
     if as_json:
-        print_json({"runs": [as_document(run) for run in done], **({"met": met} if met else {})})
+        documents = [
+            {"folder": run.folder, "reused": run.reused, "results": loads(results_json(run.results))} for run in done
+        ]
+        print_json({"runs": documents, **({"met": met} if met else {})})
     elif len(done) > 1:
         show_paper_tables(done)
         folders = " ".join(str(run.folder) for run in done)
@@ -227,7 +233,8 @@ def show(run: Run) -> None:
     """Print the finding, the main numbers, the groups and the gaps; then the warnings, lest they scrolled away."""
     console = out()
     results = shown(run.results)
-    draw(console, [terminal_summary(results)])
+    blocks = [block for block in overview(results).blocks if not isinstance(block, Figure)]
+    draw(console, [Section(f"{task_title(results.task, results.names)}: {results.model}", blocks)])
     show_paper_tables([run])
     for block in (*group_tables(results), *gaps(results)):
         if isinstance(block, Table):
@@ -245,7 +252,6 @@ def show(run: Run) -> None:
 
 def show_paper_tables(runs: Sequence[Run], title: str = "Metrics") -> None:
     """The tables that papers print, a line per metric and a column per method, with the best in bold."""
-    from evenhand.reporting.methods import methods_table
     from evenhand.reporting.reported import family_of, names_of
 
     results = [run.results for run in runs]
@@ -254,18 +260,12 @@ def show_paper_tables(runs: Sequence[Run], title: str = "Metrics") -> None:
         draw_table(out(), table)
 
 
-def as_document(run: Run) -> dict[str, Any]:
-    """A run as JSON values."""
-    folder = None if run.folder is None else str(run.folder)
-    return {"folder": folder, "reused": run.reused, "results": loads(results_json(run.results))}
-
-
 def _dry_run(
-    entry: Any,
-    systems: list[tuple[str, Path]],
+    entry: Task[Any, Any],
+    systems: dict[str, Path],
     data: Path,
     given: dict[str, str],
-    by: tuple[str, ...] | None,
+    by: tuple[str, ...],
     depth: int,
     draws: int,
     runs: Path,
@@ -281,14 +281,13 @@ def _dry_run(
     begin = perf_counter()
     dataset = entry.load(data, parsed)
     loading = perf_counter() - begin
-    chosen = entry.attributes if by is None else by
-    counts = [len(dataset.levels[name]) for name in chosen if name in dataset.levels]
+    counts = [len(dataset.levels[name]) for name in by if name in dataset.levels]
     groups = api.number_of_groups(counts, depth)
-    paths = [path for _, path in systems]
+    paths = list(systems.values())
     cost = cost_of(entry, dataset, paths, parsed, draws=draws, groups=groups, seconds_loading=loading)
     rates = measured_rates(api.engine_of(engine), runs)
     seconds = cost.seconds(rates)
-    document = {
+    document: dict[str, Any] = {
         "task": entry.name,
         "samples": len(dataset.samples),
         "reads": [fact.path for fact in dataset.inputs] + list(map(str, paths)),
@@ -297,7 +296,7 @@ def _dry_run(
         "multiply_adds_of_draws": cost.drawn,
         "groups": groups,
         "draws": draws,
-        "writes": [str(runs / entry.name / (name or path.stem or path.name)) for name, path in systems],
+        "writes": [str(runs / entry.name / name) for name in systems],
         "engine": engine,
         "workers": rates.workers,
         "multiply_adds_per_second": round(rates.multiply_adds),
@@ -308,7 +307,7 @@ def _dry_run(
         return
     say(f"would evaluate {len(systems)} system(s) on {len(dataset.samples):,} samples of {entry.name}")
     say(f"reads   {cost.bytes_read / 1e6:,.1f} MB: {', '.join(document['reads'][:6])}")
-    say(f"groups  {groups:,} (by {', '.join(chosen) or 'nothing'}, depth {depth}), {draws:,} draws")
+    say(f"groups  {groups:,} (by {', '.join(by) or 'nothing'}, depth {depth}), {draws:,} draws")
     say(f"writes  below {', '.join(document['writes'])}")
     say(f"forms   {counted(cost.multiply_adds)} of similarities, at most {counted(cost.drawn)} of draws")
     measured = f"which was measured at {counted(rates.multiply_adds)} a second; a factor of three is possible"
@@ -369,8 +368,6 @@ def rows(
 
 def show_rows(records: Records, total: int, results: Results, is_worst: bool) -> None:
     """Print rows in words: classes and groups by their names."""
-    from evenhand.reporting.display import labels_of, row_facts
-
     labels, names = labels_of(results, records), names_of_family(results.task)
     rows = []
     for number in range(len(records)):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,8 +36,7 @@ def doctor(as_json: Json = False) -> None:
     """Say what works on this machine, and what is missing."""
     extras: list[dict[str, Any]] = []
     for extra, (module, purpose) in EXTRAS.items():
-        install = f"pip install 'evenhand[{extra}]'"
-        here = importlib.util.find_spec(module) is not None
+        install, here = f"pip install 'evenhand[{extra}]'", find_spec(module) is not None
         extras.append({"extra": extra, "for": purpose, "here": here, "install": install})
     plugins = registry.plugins()
     facts = {
@@ -60,7 +59,7 @@ def doctor(as_json: Json = False) -> None:
         return
     console = out()
     draw_table(console, Table("Machine", ("", ""), tuple((name, value or "–") for name, value in facts.items())))
-    states = [("yes", "") if extra["here"] else ("no", extra["install"]) for extra in extras]
+    states = [("no", extra["install"]) if not extra["here"] else ("yes", "") for extra in extras]
     rows = tuple((e["extra"], here, e["for"], install) for e, (here, install) in zip(extras, states, strict=True))
     draw_table(console, Table("Extras", ("extra", "here", "for", "install with"), rows))
     say(networks["summary"])

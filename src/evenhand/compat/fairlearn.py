@@ -64,6 +64,7 @@ class MetricFrame:
         repeated = set(self._sensitive) & set(self._control)
         if repeated:
             raise OptionError(f"A feature is both sensitive and control: {', '.join(sorted(repeated))}.")
+        self._all = {**self._control, **self._sensitive}
         self._table: dict[str, Any] = {"y_true": np.asarray(y_true), "y_pred": np.asarray(y_pred)}
         self._table |= {f"feature {name}": values for name, values in self._all.items()}
         self._metrics = []
@@ -85,10 +86,7 @@ class MetricFrame:
         if random_state is not None:
             self._settings["seed"] = random_state
         self._plain = self._evaluated(draws=0, permutations=0)
-
-    @property
-    def _all(self) -> dict[str, Any]:
-        return {**self._control, **self._sensitive}
+        self._estimates = _by_group(self._plain)
 
     def _evaluated(self, **settings: Any) -> Results:
         names = [f"feature {name}" for name in self._all]
@@ -164,7 +162,7 @@ class MetricFrame:
                 row[f"{prefix}low"] = estimate.low if estimate else None
                 row[f"{prefix}high"] = estimate.high if estimate else None
             rows[self._names_of(key)] = row
-        return _frame(rows, list(self._all))
+        return _labelled("DataFrame", rows, list(self._all))
 
     @property
     def verdicts(self) -> Any:
@@ -203,15 +201,15 @@ class MetricFrame:
         if self._control:
             return self._shown(list(self._control), value)
         values = {metric.name: value(metric.name, ()) for metric in self._metrics}
-        return values[_ONE] if self._single else _series(values)
+        return values[_ONE] if self._single else _labelled("Series", values, [])
 
     def _shown(self, features: list[str], value: Callable[[str, Terms], float]) -> Any:
         keys = self._keys(features)
         rows = {self._names_of(key): {metric.name: value(metric.name, key) for metric in self._metrics} for key in keys}
         if self._single:
             title = getattr(self._metrics[0].function, "__name__", "metric")
-            return _series({name: row[_ONE] for name, row in rows.items()}, features, title)
-        return _frame(rows, features)
+            return _labelled("Series", {name: row[_ONE] for name, row in rows.items()}, features, name=title)
+        return _labelled("DataFrame", rows, features)
 
     def _keys(self, features: list[str]) -> list[Terms]:
         levels = [self._plain.levels[f"feature {name}"] for name in features]
@@ -237,10 +235,6 @@ class MetricFrame:
     def _value(self, name: str, key: Terms) -> float:
         estimate = self._estimates.get((name, Group(key) if key else EVERYONE))
         return math.nan if estimate is None or isinstance(estimate.value, Undefined) else float(estimate.number or 0.0)
-
-    @cached_property
-    def _estimates(self) -> dict[tuple[str, Group], Estimate]:
-        return _by_group(self._plain)
 
 
 def _by_group(results: Results) -> dict[tuple[str, Group], Estimate]:
@@ -283,21 +277,14 @@ def _pandas() -> Any:
     return pandas
 
 
-def _series(values: Mapping[Any, Any], names: list[str] | None = None, title: str | None = None) -> Any:
+def _labelled(kind: Literal["Series", "DataFrame"], rows: Mapping[Any, Any], features: list[str], **more: Any) -> Any:
+    """A series or a frame of pandas with a row for every group; without pandas, the rows themselves."""
     pandas = _pandas()
     if pandas is None:
-        return dict(values)
-    return pandas.Series(list(values.values()), index=_pandas_index(pandas, list(values), names), name=title)
-
-
-def _frame(rows: Mapping[Any, Mapping[str, Any]], names: list[str]) -> Any:
-    pandas = _pandas()
-    if pandas is None:
-        return {name: dict(row) for name, row in rows.items()}
-    return pandas.DataFrame(list(rows.values()), index=_pandas_index(pandas, list(rows), names))
-
-
-def _pandas_index(pandas: Any, keys: list[Any], names: list[str] | None) -> Any:
-    if names is not None and len(names) > 1:
-        return pandas.MultiIndex.from_tuples(keys, names=names)
-    return pandas.Index(keys, name=names[0] if names else None)
+        return rows
+    keys = list(rows)
+    if len(features) > 1:
+        index = pandas.MultiIndex.from_tuples(keys, names=features)
+    else:
+        index = pandas.Index(keys, name=features[0] if features else None)
+    return getattr(pandas, kind)(list(rows.values()), index=index, **more)

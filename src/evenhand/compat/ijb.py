@@ -163,12 +163,9 @@ def _lines(report: Any, as_json: bool) -> list[str]:
 
 def _check_output(output: Path, *inputs: Path | None) -> None:
     """Raise OptionError when an output, or a file in an output folder, is one of the files that are read."""
-    policy = PathPolicy()
-    for path in inputs:
-        policy.reads(path, "what is read")
-    for path in sorted(output.iterdir()) if output.is_dir() else [output]:
-        policy.writes(path, "the output")
-    policy.check()
+    outputs = sorted(output.iterdir()) if output.is_dir() else [output]
+    read = [(path, "what is read") for path in inputs if path is not None]
+    PathPolicy(read, [(path, "the output") for path in outputs]).check()
 
 
 def _to_lists(given: argparse.Namespace) -> list[str]:

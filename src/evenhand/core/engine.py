@@ -71,6 +71,40 @@ class Engine(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class Work(Generic[In, Out]):
+    """What is done with every part: the arguments of `Engine.map`."""
+
+    fn: Callable[[In, Workplace], Out]
+    setup: Callable[[], Any] | None = None
+    shared: Sequence[Array] = ()
+    time_limit: float | None = None
+
+    def on(self, engine: Engine, parts: Iterable[In]) -> Iterator[Done[Out] | Failed]:
+        """The outcome of every part on an engine."""
+        return engine.map(self.fn, parts, setup=self.setup, shared=self.shared, time_limit=self.time_limit)
+
+
+class WorkEngine:
+    """The `map` of an engine that says how it runs some work."""
+
+    def map(
+        self,
+        fn: Callable[[In, Workplace], Out],
+        parts: Iterable[In],
+        *,
+        setup: Callable[[], Any] | None = None,
+        shared: Sequence[Array] = (),
+        time_limit: float | None = None,
+    ) -> Iterator[Done[Out] | Failed]:
+        """The outcome of every part, in order."""
+        return self.run(Work(fn, setup, shared, time_limit), parts)
+
+    def run(self, work: Work[In, Out], parts: Iterable[In]) -> Iterator[Done[Out] | Failed]:
+        """The outcome of every part, in order."""
+        raise NotImplementedError
+
+
 @runtime_checkable
 class SizedEngine(Engine, Protocol):
     """An engine that knows how many parts it runs at once."""
@@ -101,7 +135,7 @@ class ClusterEngine(Engine, Protocol):
 
 
 @dataclass(frozen=True)
-class Serial:
+class Serial(WorkEngine):
     """One part after the other, here, with one thread of linear algebra.
 
     A part can't be interrupted here: with a time limit, parts go to `interruptible`, where there is one that accepts
@@ -118,26 +152,17 @@ class Serial:
         """One."""
         return 1
 
-    def map(
-        self,
-        fn: Callable[[In, Workplace], Out],
-        parts: Iterable[In],
-        *,
-        setup: Callable[[], Any] | None = None,
-        shared: Sequence[Array] = (),
-        time_limit: float | None = None,
-    ) -> Iterator[Done[Out] | Failed]:
-        """The outcome of every part, in order."""
+    def run(self, work: Work[In, Out], parts: Iterable[In]) -> Iterator[Done[Out] | Failed]:
         other = self.interruptible
-        if time_limit is not None and other is not None and other.accepts(fn, setup):
-            yield from other.map(fn, parts, setup=setup, shared=shared, time_limit=time_limit)
+        if work.time_limit is not None and other is not None and other.accepts(work.fn, work.setup):
+            yield from work.on(other, parts)
             return
         blas = OneThread()
         with blas.held():
-            place = Workplace(prepare(setup), tuple(shared))
+            place = Workplace(prepare(work.setup), tuple(work.shared))
         for number, part in enumerate(parts):
             with blas.held():
-                outcome = attempt(fn, number, part, place)
+                outcome = attempt(work.fn, number, part, place)
             yield outcome
 
 

@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.engine import total
-from evenhand.core.membership import Inside, Memberships, inside
+from evenhand.core.membership import Inside, Memberships, groups_of, inside
 from evenhand.core.metric import Column, Linear, Metric, Numbers
 from evenhand.core.records import (
     Array,
+    Attribute,
     Group,
     Records,
     blocks,
     concatenate,
-    dense_codes,
-    dense_patterns,
     distinct,
-    groups_of,
 )
 from evenhand.core.results import Estimate, Status
 
@@ -49,23 +47,20 @@ class Tally:
     own_units: bool = False  # the rows named no unit: each is its own, numbered in the order of rows
 
     def __add__(self, other: Tally, /) -> Tally:
+        theirs = other.cells
         if self.own_units:
-            other = other._numbered_from(int(self.cells["unit"].max(initial=-1)) + 1)
-        both = concatenate([self.cells, other.cells])
+            unit = theirs["unit"] + int(self.cells["unit"].max(initial=-1)) + 1
+            theirs = Records({**theirs.columns, "unit": unit}, theirs.attributes)
+        both = concatenate([self.cells, theirs])
         keys = [name for name in both.columns if name != "rows"]
         index, cells = distinct(both, tuple(both.attributes), keys)
         rows = np.bincount(index, weights=both["rows"], minlength=len(cells)).astype(np.int64)
         cells = Records({**cells.columns, "rows": rows}, cells.attributes)
-        mine, theirs = index[: len(self.cells)], index[len(self.cells) :]
 
         def added(a: Any, b: Any) -> Any:
-            return a.place(mine, len(cells)) + b.place(theirs, len(cells))
+            return a.place(index[: len(self.cells)], len(cells)) + b.place(index[len(self.cells) :], len(cells))
 
         return Tally(cells, self.metrics, _once(added, self.states, other.states), self.own_units)
-
-    def _numbered_from(self, first: int) -> Tally:
-        cells = Records({**self.cells.columns, "unit": self.cells["unit"] + first}, self.cells.attributes)
-        return replace(self, cells=cells)
 
     def by_pattern(self) -> Tally:
         """The same without units: one cell per membership pattern."""
@@ -100,28 +95,46 @@ def tally(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str] = (), *
 
 def _tally_patterns(rows: Records, metrics: Sequence[AnyMetric], by: Sequence[str]) -> Tally:
     """As `tally` without units: block by block, so that what is written between two steps stays in the cache."""
-    span = math.prod(len(rows.attributes[name].patterns) + 1 for name in by)
+    attributes = [rows.attribute(name) for name in by]
+    radices = [len(attribute.patterns) + 1 for attribute in attributes]
+    span = math.prod(radices)
     if span > _BLOCK:
         index, cells = distinct(rows, by)
         return Tally(cells, tuple(metrics), _measured(metrics, rows, index, len(cells)))
     counts: Array = np.zeros(span, dtype=np.int64)
     states: tuple[Any, ...] | None = None
     for block in blocks(len(rows), _BLOCK):
-        some = rows.take(block)
-        code, _ = dense_codes(some, by)
-        part = _measured(metrics, some, code, span)
+        code = _dense_codes([attribute.codes[block] for attribute in attributes], radices, block.stop - block.start)
+        part = _measured(metrics, rows.take(block), code, span)
         known = (metric.tallied(state) for metric, state in zip(metrics, part, strict=True))
         own = next((count for count in known if count is not None), None)
         counts += np.bincount(code, minlength=span) if own is None else own
         states = part if states is None else _once(lambda a, b: a + b, states, part)
     assert states is not None
-    there = counts > 0
-    patterns = dense_patterns(rows, by).take(there)
-    index = np.cumsum(there) - 1  # cells without rows have neutral states: wherever they go, nothing changes
-    index[~there] = 0
-    size = int(there.sum())  # without attributes there is one pattern, and no column to tell its length
-    cells = Records({"rows": counts[there]}, patterns.attributes)
-    return Tally(cells, tuple(metrics), _once(lambda state: state.place(index, size), states))
+    there = np.flatnonzero(counts)
+    index = np.zeros(span, dtype=np.intp)  # cells without rows have neutral states: wherever they go, nothing changes
+    index[there] = np.arange(len(there))
+    patterns = {
+        name: Attribute(attribute.levels, (codes - 1).astype(attribute.codes.dtype), attribute.patterns)
+        for name, attribute, codes in zip(by, attributes, np.unravel_index(there, radices) if by else (), strict=True)
+    }
+    cells = Records({"rows": counts[there]}, patterns)
+    return Tally(cells, tuple(metrics), _once(lambda state: state.place(index, len(there)), states))
+
+
+def _dense_codes(codes: Sequence[Array], radices: Sequence[int], rows: int) -> Array:
+    """(rows,): one number that tells the patterns of all attributes; "does not apply" (−1) counts as the first."""
+    # This runs over every row there is: narrow integers, in place, all offsets added at once.
+    narrow = np.int16 if math.prod(radices) < 2**15 else np.int32
+    code: Array = np.zeros(rows, dtype=narrow)
+    for own, radix in zip(codes, radices, strict=True):
+        code *= narrow(radix)
+        code += own.astype(narrow)
+    offset = 0
+    for radix in radices:
+        offset = offset * radix + 1
+    code += narrow(offset)
+    return code.astype(np.intp)
 
 
 def estimates(whole: Tally, groups: Sequence[Group], known: Inside | None = None) -> tuple[Estimate, ...]:
@@ -140,7 +153,8 @@ def estimates(whole: Tally, groups: Sequence[Group], known: Inside | None = None
     for metric, state, part, everyone in zip(whole.metrics, patterns.states, parts, wholes, strict=True):
         values = metric.result(part, everyone)
         points = metric.points(part, everyone)
-        missing = _missing(metric, state, members)
+        per_cell = metric.missing(state)
+        missing = np.zeros(len(groups), np.int64) if per_cell is None else members @ np.asarray(per_cell)
         counts = ((rows - missing).tolist(), units.tolist(), missing.tolist(), rows.tolist())
         sizes = list(zip(groups, *counts, strict=True))
         for output in metric.outputs:
@@ -182,9 +196,10 @@ def measure(
     return estimates(whole, groups_of(whole.cells, names, depth) if groups is None else groups)
 
 
-def numbers(column: Column) -> NDArray[np.float64] | None:
-    """The numbers of an output, not a number where undefined; None for curves and grids."""
-    return column.values if isinstance(column, Numbers) else None
+def numbers(column: Column) -> NDArray[np.float64]:
+    """(cells,): the numbers of an output that has no curves or grids, not a number where undefined."""
+    assert isinstance(column, Numbers), "a curve or a grid is not a number"
+    return column.values
 
 
 def count_units(cells: Records, groups: Sequence[Group]) -> NDArray[np.int64]:
@@ -241,14 +256,11 @@ def _measured(metrics: Sequence[AnyMetric], rows: Records, index: Array, size: i
     """The state of every metric; those that keep the same of the rows share one."""
     shared: dict[Hashable, Any] = {}
     states = []
-    for metric in metrics:
-        key = metric.keeps
-        state = None if key is None else shared.get(key)
-        if state is None:
-            state = metric.measure(rows, index, size)
-        if key is not None:
-            shared[key] = state
-        states.append(state)
+    for position, metric in enumerate(metrics):
+        key = position if metric.keeps is None else ("kept", metric.keeps)
+        if key not in shared:
+            shared[key] = metric.measure(rows, index, size)
+        states.append(shared[key])
     return tuple(states)
 
 
@@ -262,8 +274,3 @@ def _once(make: Callable[..., Any], *given: Sequence[Any]) -> tuple[Any, ...]:
             made[key] = make(*these)
         parts.append(made[key])
     return tuple(parts)
-
-
-def _missing(metric: AnyMetric, state: Any, members: Memberships) -> Array:
-    per_cell = metric.missing(state)
-    return np.zeros(len(members), np.int64) if per_cell is None else members @ np.asarray(per_cell)

@@ -7,13 +7,32 @@ stand only the rows of each group, one group after the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.records import Group, Records
+from evenhand.core.records import EVERYONE, MISSING, Group, Records, distinct
 from evenhand.core.sparse import Integers, SparseMatrix
+
+
+def groups_of(rows: Records, by: Sequence[str], depth: int = 1) -> tuple[Group, ...]:
+    """Everyone, the levels of each attribute, and their intersections up to `depth`.
+
+    Attributes and levels keep their declared order; declared levels without rows are listed.
+    `(missing)` is listed, at depth one, for attributes that some row was not annotated for.
+    """
+    _, patterns = distinct(rows, by)
+    groups = [EVERYONE]
+    for order in range(1, min(depth, len(by)) + 1):
+        for names in combinations(by, order):
+            every = product(*(rows.attributes[name].levels for name in names))
+            groups.extend(Group(tuple(zip(names, levels, strict=True))) for levels in every)
+            unannotated = Group(((names[0], MISSING),))
+            if order == 1 and patterns.members(unannotated).any():
+                groups.append(unannotated)
+    return tuple(groups)
 
 
 class Memberships(SparseMatrix):
@@ -22,9 +41,8 @@ class Memberships(SparseMatrix):
     @classmethod
     def of(cls, parts: Sequence[Integers], width: int) -> Memberships:
         """The memberships of groups whose rows are given one by one."""
-        start = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in parts], out=start[1:])
-        return cls(start, np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64), width)
+        start = np.append(0, np.cumsum([len(part) for part in parts], dtype=np.int64))
+        return cls(start, np.concatenate([np.zeros(0, dtype=np.int64), *parts]), width)
 
     @property
     def rows(self) -> Integers:
@@ -79,10 +97,8 @@ def _found(rows: Records, groups: Sequence[Group], *, or_silent: bool) -> Member
             return there
         before, last = of(terms[:-1]), terms[-1]
         if last not in masks:
-            attribute = rows.attribute(last[0])
-            belongs = attribute.belongs(last[1])
-            masks[last] = belongs | ~attribute.applies if or_silent else belongs
-        known[terms] = found = before[masks[last][before]]
-        return found
+            masks[last] = rows.attribute(last[0]).belongs(last[1], or_silent=or_silent)
+        known[terms] = inside = before[masks[last][before]]
+        return inside
 
     return Memberships.of([of(group.terms) for group in groups], len(rows))

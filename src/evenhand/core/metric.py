@@ -86,8 +86,19 @@ class Undefined:
         return f"undefined: {self.reason}"
 
 
+class _EqualByFields:
+    """Dataclasses with arrays, which are equal where all their fields are."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(
+            _is_same(getattr(self, field.name), getattr(other, field.name)) for field in fields(cast(Any, self))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash; the declared way to say so
+
+
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(_EqualByFields):
     """One quantity against another, with the threshold that gives each point."""
 
     x: Array
@@ -97,14 +108,9 @@ class Curve:
     threshold: Array | None = None
     log_x: bool = False
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Curve) and _same_fields(self, other)
-
-    __hash__ = None  # type: ignore[assignment]  # arrays have no hash; the declared way to say so
-
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(_EqualByFields):
     """A matrix with named rows and columns, such as a confusion matrix."""
 
     rows: tuple[str, ...]
@@ -112,11 +118,6 @@ class Grid:
     values: Array  # (rows, columns)
     row_name: str = ""
     column_name: str = ""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Grid) and _same_fields(self, other)
-
-    __hash__ = None  # type: ignore[assignment]  # arrays have no hash; the declared way to say so
 
 
 Value = float | Curve | Grid | Undefined
@@ -181,19 +182,13 @@ def canonical_output(name: str) -> str:
 
 
 class State(Protocol):
-    """What a metric keeps of rows; every array starts with the axis of cells."""
+    """What a metric keeps of rows; the top of this module says what its methods do."""
 
     @property
-    def size(self) -> int:
-        """The number of cells."""
-
+    def size(self) -> int: ...  # the number of cells
     def __add__(self, other: Self, /) -> Self: ...
-
-    def place(self, index: Array, size: int) -> Self:
-        """Move cell i to cell `index[i]` of `size`; cells that meet are added."""
-
-    def weigh(self, weights: Matrix) -> Self:
-        """New cells, each a weighted sum of the old: (out, size)."""
+    def place(self, index: Array, size: int) -> Self: ...
+    def weigh(self, weights: Matrix) -> Self: ...
 
 
 S = TypeVar("S", bound=State)
@@ -203,24 +198,15 @@ class Sampled(Protocol):
     """The units that the cells of a state are about, and which cells make which group."""
 
     @property
-    def unit(self) -> Array:
-        """(cells,): the unit of each cell, 0 … units − 1."""
-
+    def unit(self) -> Array: ...  # (cells,): the unit of each cell, 0 … units − 1
     @property
-    def unit_b(self) -> Array | None:
-        """(cells,): the other unit, for rows about two."""
-
+    def unit_b(self) -> Array | None: ...  # (cells,): the other unit, for rows about two
     @property
-    def units(self) -> int:
-        """How many units there are."""
-
+    def units(self) -> int: ...  # how many there are
     @property
-    def pattern(self) -> Array:
-        """(cells,): the membership pattern of each cell."""
-
+    def pattern(self) -> Array: ...  # (cells,): the membership pattern of each cell
     @property
-    def kept(self) -> Array:
-        """(groups, patterns): whether the cells of a pattern make a group's value."""
+    def kept(self) -> Array: ...  # (groups, patterns): whether the cells of a pattern make a group's value
 
 
 class Metric(ABC, Generic[S]):
@@ -457,12 +443,7 @@ def _flat(array: Array) -> Array:
     return array.reshape(len(array), math.prod(array.shape[1:]))
 
 
-def _same_fields(mine: Any, theirs: Any) -> bool:
-    for field in fields(mine):
-        a, b = getattr(mine, field.name), getattr(theirs, field.name)
-        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-            if a is None or b is None or not np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind == "f"):
-                return False
-        elif a != b:
-            return False
-    return True
+def _is_same(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
+    return type(mine) is type(theirs) and bool(mine == theirs)

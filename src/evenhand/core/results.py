@@ -277,8 +277,8 @@ class Results:
     def plot(self, metric: str | None = None, output: str | None = None, by: Sequence[str] | None = None) -> Any:
         """The chart of groups with their intervals that the report has; the headline by default."""
         names = (by,) if isinstance(by, str) else by
-        return import_module("evenhand.reporting.notebook").plot(self, metric, output, names)
+        return import_module("evenhand.reporting.reported").plot(self, metric, output, names)
 
     def _repr_html_(self) -> str:
-        html: str = import_module("evenhand.reporting.notebook").first_screen(self)
+        html: str = import_module("evenhand.reporting.reported").first_screen(self)
         return html

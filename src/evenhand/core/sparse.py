@@ -108,9 +108,9 @@ class SparseMatrix:
         """Some rows, in the order given."""
         rows = np.asarray(chosen, dtype=np.int64)
         sizes = self.sizes[rows]
-        start = _starts(sizes)
-        at = np.repeat(self.start[rows] - start[:-1], sizes) + np.arange(int(start[-1]))
-        return type(self)(start, self.columns[at], self.width, None if self.values is None else self.values[at])
+        at = ranges(self.start[rows], sizes)
+        values = None if self.values is None else self.values[at]
+        return type(self)(_starts(sizes), self.columns[at], self.width, values)
 
     def take_columns(self, chosen: Integers) -> SparseMatrix:
         """Some columns, in the order given, each once."""
@@ -218,11 +218,9 @@ class Product:
         return out
 
     def take(self, chosen: ArrayLike) -> Product:
-        """Some rows, in the order given."""
         return Product(self.left.take(chosen), self.right)
 
     def dense(self) -> Array:
-        """The whole product."""
         left, right = self.left, self.right
         if isinstance(right, Product):
             used, place = np.unique(left.columns, return_inverse=True)
@@ -269,6 +267,16 @@ def dense_rows(matrix: Array | SparseMatrix | Product, rows: ArrayLike) -> Array
     if isinstance(matrix, SparseMatrix | Product):
         return matrix.take(rows).dense()
     return np.asarray(matrix[np.asarray(rows)])
+
+
+def ranges(start: Array, sizes: Integers) -> Array:
+    """The numbers from each start on, as many as its size says, one range after the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(start - before, sizes) + np.arange(int(sizes.sum()))
 
 
 def connected_components(first: Array, second: Array, count: int) -> Integers:

@@ -4,9 +4,9 @@ Each worker has a thread here that sends it parts and waits for answers. A part 
 time limit, or whose worker is ended by the system, is `Failed` with the cause in words; a new worker
 takes the place of the lost one.
 
-A worker answers the work itself with None, or with the error for which no worker could be set up; then it receives
-parts, and answers each with `Done` or `Failed`. It ends when the driver closes the connection, and with the driver
-however that ends.
+A worker process answers the work itself with None, or with the error for which no worker could be set up; then it
+receives parts, and answers each with `Done` or `Failed`. It ends when it is sent None or the driver closes the
+connection, and with the driver however that ends. What was set up and has a `close` is closed at the end.
 
 A thread can't be interrupted. When a time limit is asked for, parts go to spawned workers that can be stopped, as many
 as there are threads; what can't be sent to a worker runs here, without limit.
@@ -16,33 +16,48 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import queue
 import signal
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import Any, ClassVar
 
 from evenhand.core.blas import OneThread
-from evenhand.core.engine import Done, Failed, In, Out, Workplace, attempt, cause_of, prepare
+from evenhand.core.engine import Done, Failed, In, Out, Work, WorkEngine, Workplace, attempt, cause_of, prepare
 from evenhand.core.errors import EvenhandError, PartError
-from evenhand.core.records import Array
-from evenhand.engines.pool import PoolWorker, WorkerPool, WorkersHere
 from evenhand.engines.shared_arrays import SharedArray
 from evenhand.files.safe_path import safe_path
 
+AHEAD = 4  # parts per worker that may be finished before they are asked for
 TIME_LIMIT = 30.0  # seconds for reading a picture that may keep its decoder busy for ever; a sound one takes a fraction
 _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 _STARTING = threading.Lock()
-_PATIENCE = 5.0  # seconds for an idle worker to end by itself
 
 
-class Processes(WorkersHere):
+@dataclass(frozen=True)
+class _WorkersHere(WorkEngine):
+    """A number of workers on this machine."""
+
+    workers: int
+    kind: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self.workers}"
+
+    def size(self) -> int:
+        """How many parts run at once."""
+        return self.workers
+
+
+class Processes(_WorkersHere):
     """A number of spawned processes."""
 
     kind = "processes"
@@ -55,97 +70,103 @@ class Processes(WorkersHere):
             return False
         return True
 
-    def map(
-        self,
-        fn: Callable[[In, Workplace], Out],
-        parts: Iterable[In],
-        *,
-        setup: Callable[[], Any] | None = None,
-        shared: Sequence[Array] = (),
-        time_limit: float | None = None,
-    ) -> Iterator[Done[Out] | Failed]:
-        """The outcome of every part, in order."""
+    def run(self, work: Work[In, Out], parts: Iterable[In]) -> Iterator[Done[Out] | Failed]:
         try:
-            payload = bytes(ForkingPickler.dumps((fn, setup)))
+            payload = bytes(ForkingPickler.dumps((work.fn, work.setup)))
         except Exception as error:
             raise PartError(
                 f"The work can't be sent to processes ({cause_of(error)}). "
                 "Functions must be defined at the top of a module; or use serial or threads:N."
             ) from None
-        arrays = tuple(SharedArray(array) for array in shared)
+        arrays = tuple(SharedArray(array) for array in work.shared)
         try:
-            yield from WorkerPool(self.workers, lambda: _SpawnedWorker(payload, arrays, time_limit)).map(parts)
+            yield from _WorkerPool(self.workers, lambda: ProcessWorker(payload, arrays, work.time_limit)).map(parts)
         finally:
             for array in arrays:
                 array.close()
 
 
-class Threads(WorkersHere):
+class Threads(_WorkersHere):
     """A number of threads; good for work that waits, or that leaves Python's lock alone."""
 
     kind = "threads"
 
-    def map(
-        self,
-        fn: Callable[[In, Workplace], Out],
-        parts: Iterable[In],
-        *,
-        setup: Callable[[], Any] | None = None,
-        shared: Sequence[Array] = (),
-        time_limit: float | None = None,
-    ) -> Iterator[Done[Out] | Failed]:
-        """The outcome of every part, in order."""
+    def run(self, work: Work[In, Out], parts: Iterable[In]) -> Iterator[Done[Out] | Failed]:
         spawned = Processes(self.workers)
-        if time_limit is not None and spawned.accepts(fn, setup):
-            yield from spawned.map(fn, parts, setup=setup, shared=shared, time_limit=time_limit)
+        if work.time_limit is not None and spawned.accepts(work.fn, work.setup):
+            yield from spawned.run(work, parts)
             return
         with OneThread().held():
-            yield from WorkerPool(self.workers, lambda: _ThreadWorker(fn, setup, tuple(shared))).map(parts)
+            yield from _WorkerPool(self.workers, lambda: WorkerHere(work)).map(parts)
+
+
+class PartWorker:
+    """Works on one part after the other."""
+
+    def work(self, number: int, part: Any) -> Done[Any] | Failed:
+        """What became of a part; what it raises concerns every part, and is raised where outcomes are asked for."""
+        raise NotImplementedError
+
+    def interrupt(self) -> None:
+        """Called by another thread: nobody waits for the part any more."""
+
+    def close(self) -> None:
+        """There are no more parts."""
 
 
 @dataclass
-class _ThreadWorker(PoolWorker):
-    """What the thread itself does; a part is worked on to its end."""
+class WorkerHere(PartWorker):
+    """What the calling thread does itself; a part is worked on to its end."""
 
-    fn: Callable[[Any, Workplace], Any]
-    setup: Callable[[], Any] | None
-    shared: tuple[Array, ...]
+    todo: Work[Any, Any]
+    one_thread: bool = True  # of linear algebra
     place: Workplace | None = None
 
     def work(self, number: int, part: Any) -> Done[Any] | Failed:
         if self.place is None:
-            OneThread().hold(to_the_end=False)  # OpenMP counts its threads for each thread of ours
-            self.place = Workplace(prepare(self.setup), self.shared)
-        return attempt(self.fn, number, part, self.place)
+            if self.one_thread:
+                OneThread().hold(to_the_end=False)  # OpenMP counts its threads for each thread of ours
+            self.place = Workplace(prepare(self.todo.setup), tuple(self.todo.shared))
+        return attempt(self.todo.fn, number, part, self.place)
+
+    def close(self) -> None:
+        if self.place is not None:
+            _close(self.place)
 
 
-class _SpawnedWorker(PoolWorker):
+@dataclass
+class ProcessWorker(PartWorker):
     """One process, which is started with its first part and again when it was lost."""
 
-    def __init__(self, payload: bytes, shared: tuple[SharedArray, ...], time_limit: float | None) -> None:
-        self._payload, self._shared, self._time_limit = payload, shared, time_limit
-        self._process: BaseProcess | None = None
-        self._connection: Connection | None = None
-        self._is_interrupted = False
+    payload: bytes | tuple[Any, Any]  # the function and its set-up: pickled for a spawned process, as such for a fork
+    shared: tuple[SharedArray, ...] = ()
+    time_limit: float | None = None
+    one_thread: bool = True  # of linear algebra
+    patience: float = 5.0  # seconds for an idle worker to end by itself
+    _process: Any = None
+    _connection: Connection | None = None
+    _is_interrupted: bool = False
 
     def work(self, number: int, part: Any) -> Done[Any] | Failed:
         self._connection = connection = self._connection or self._start()
-        assert self._process is not None
-        limit = self._time_limit
         try:
             connection.send((number, part))
-            if connection.poll(limit):
+            ready = wait([connection, self._process.sentinel], self.time_limit)
+            if connection in ready:
                 outcome: Done[Any] | Failed = connection.recv()
                 return outcome
-            self._process.kill()
-            cause = f"took longer than {limit:g} s and was stopped"
         except (EOFError, OSError):
-            self._process.join()
-            cause = f"its worker process was lost ({_ending(self._process)})"
+            ready = [self._process.sentinel]
         except EvenhandError:
             raise
         except Exception as error:
             return Failed(number, f"it can't be sent to a worker ({cause_of(error)})")
+        if ready:
+            self._process.join()
+            cause = f"its worker process was lost ({_ending(self._process.exitcode)})"
+        else:
+            self._process.kill()
+            cause = f"took longer than {self.time_limit:g} s and was stopped"
         self.close()
         return Failed(number, cause)
 
@@ -158,9 +179,11 @@ class _SpawnedWorker(PoolWorker):
     def close(self) -> None:
         """Let the process end by itself, and end it when it does not."""
         if self._connection is not None:
+            with suppress(OSError):  # it has ended already
+                self._connection.send(None)
             self._connection.close()
         if (process := self._process) is not None:
-            process.join(_PATIENCE)
+            process.join(self.patience)
             if process.is_alive():
                 process.kill()
                 process.join()
@@ -169,23 +192,26 @@ class _SpawnedWorker(PoolWorker):
 
     def _start(self) -> Connection:
         """The connection to a new worker that is set up."""
-        here, there = multiprocessing.get_context("spawn").Pipe()
-        process = multiprocessing.get_context("spawn").Process(
-            target=_serve, args=(there, self._shared), daemon=True, name="evenhand worker"
-        )
-        with _STARTING, safe_path(), _program_left_out(self._payload):
+        spawned = isinstance(self.payload, bytes)
+        context: Any = multiprocessing.get_context("spawn" if spawned else "fork")
+        here: Connection
+        here, there = context.Pipe()
+        given = (there, self.shared, self.one_thread, None if spawned else self.payload)
+        process = context.Process(target=_serve, args=given, daemon=True, name="evenhand worker")
+        with _starting(self.payload):
             process.start()
         there.close()
         self._process = process
         if self._is_interrupted:
             process.kill()
         try:
-            here.send_bytes(self._payload)
+            if isinstance(self.payload, bytes):
+                here.send_bytes(self.payload)
             error: EvenhandError | None = here.recv()
         except (EOFError, OSError):
             process.join()
             raise PartError(
-                f"A worker process ended before it was ready ({_ending(process)}). In a script of your own, "
+                f"A worker process ended before it was ready ({_ending(process.exitcode)}). In a script of your own, "
                 'call evenhand below `if __name__ == "__main__":`, or use serial or threads:N.'
             ) from None
         if error is not None:
@@ -193,22 +219,100 @@ class _SpawnedWorker(PoolWorker):
         return here
 
 
+@dataclass
+class _WorkerPool:
+    """The workers of one map, each with a thread here; they are started when there is something to do for them."""
+
+    size: int
+    start: Callable[[], PartWorker]
+    _tasks: queue.SimpleQueue[tuple[int, Any] | None] = field(default_factory=queue.SimpleQueue)
+    _outcomes: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
+    _workers: list[tuple[PartWorker, threading.Thread]] = field(default_factory=list)
+    _open_tasks: int = 0
+
+    def map(self, parts: Iterable[Any]) -> Iterator[Done[Any] | Failed]:
+        """The outcome of every part, in order; whoever closes the iterator early interrupts the workers."""
+        is_done = False
+        try:
+            yield from in_order(parts, self._submit, self._receive, self.size * AHEAD)
+            is_done = True
+        finally:
+            with suppress(queue.Empty):  # what nobody waits for any more
+                while True:
+                    self._tasks.get_nowait()
+            for worker, _ in self._workers:
+                if not is_done:
+                    worker.interrupt()
+                self._tasks.put(None)
+            for _, thread in self._workers:
+                thread.join()
+
+    def _submit(self, task: tuple[int, Any]) -> None:
+        self._open_tasks += 1
+        if len(self._workers) < min(self.size, self._open_tasks):
+            worker = self.start()
+            thread = threading.Thread(target=self._serve, args=(worker,), daemon=True)
+            self._workers.append((worker, thread))
+            thread.start()
+        self._tasks.put(task)
+
+    def _receive(self) -> Done[Any] | Failed:
+        outcome: Done[Any] | Failed | BaseException = self._outcomes.get()
+        self._open_tasks -= 1
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def _serve(self, worker: PartWorker) -> None:
+        try:
+            while (task := self._tasks.get()) is not None:
+                self._outcomes.put(worker.work(*task))
+        except BaseException as error:  # the caller raises it: no part can be worked on
+            self._outcomes.put(error)
+        finally:
+            worker.close()
+
+
+def in_order(
+    parts: Iterable[In],
+    submit: Callable[[tuple[int, In]], None],
+    receive: Callable[[], Done[Out] | Failed],
+    ahead: int,
+) -> Iterator[Done[Out] | Failed]:
+    """Keep at most `ahead` parts on their way, and yield what comes back in the order of parts."""
+    waiting: dict[int, Done[Out] | Failed] = {}
+    source = enumerate(parts)
+    submitted = given = 0
+    while True:
+        for entry in islice(source, ahead - (submitted - given)):
+            submit(entry)
+            submitted += 1
+        if given == submitted:
+            return
+        while given not in waiting:
+            outcome = receive()
+            waiting[outcome.part] = outcome
+        yield waiting.pop(given)
+        given += 1
+
+
 @contextmanager
-def _program_left_out(payload: bytes) -> Iterator[None]:
-    """A worker imports the program that started it only when its work is defined there."""
-    if b"__main__" in payload:
+def _starting(payload: bytes | tuple[Any, Any]) -> Iterator[None]:
+    """Around the start of a worker; a spawned one imports our program only when its work is defined there."""
+    if not isinstance(payload, bytes):  # a fork would inherit the locks as they are held
         yield
         return
-    program = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = program
+    with _STARTING, safe_path():
+        program = sys.modules["__main__"]
+        if b"__main__" not in payload:
+            sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = program
 
 
-def _ending(process: BaseProcess) -> str:
-    code = process.exitcode
+def _ending(code: int | None) -> str:
     if code is None or code >= 0:
         return f"exit code {code}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
@@ -216,17 +320,20 @@ def _ending(process: BaseProcess) -> str:
     return f"ended by {name}{hint}"
 
 
-def _serve(connection: Connection, shared: tuple[Any, ...]) -> None:
-    """Serve parts until the driver closes the connection."""
+def _serve(connection: Connection, shared: tuple[Any, ...], one_thread: bool, work: tuple[Any, Any] | None) -> None:
+    """Serve parts until the driver sends None or closes the connection."""
     _end_with_the_driver()
-    _may_have_workers()
+    # Python forbids daemons to have children, but a part may start workers of its own, to read pictures that may hang;
+    # they end with this worker as it ends with its driver, so nothing is left behind.
+    vars(multiprocessing.current_process()).get("_config", {})["daemon"] = False
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the driver decides
-    for name in _THREAD_COUNTS:  # for libraries that are still to be loaded
-        os.environ[name] = "1"
+    if one_thread:  # for libraries that are still to be loaded
+        os.environ.update(dict.fromkeys(_THREAD_COUNTS, "1"))
     blas = OneThread()
     try:
-        fn, setup = connection.recv()
-        blas.hold()
+        fn, setup = work or connection.recv()
+        if one_thread:
+            blas.hold()
         place = Workplace(prepare(setup), tuple(array.open() for array in shared))
     except EvenhandError as error:
         connection.send(error)
@@ -237,29 +344,28 @@ def _serve(connection: Connection, shared: tuple[Any, ...]) -> None:
         connection.send(PartError(f"A worker can't load the work it was sent ({cause_of(error)})."))
         return
     connection.send(None)
-    while True:
-        try:
-            number, part = connection.recv()
-        except EOFError:
-            return
-        if blas.is_stale:
-            blas.hold()
-        outcome = attempt(fn, number, part, place)
-        try:
-            connection.send(outcome)
-        except (BrokenPipeError, ConnectionError):
-            return
-        except Exception as error:
-            connection.send(Failed(number, f"its result can't be sent back ({cause_of(error)})"))
+    try:
+        while (task := connection.recv()) is not None:
+            if one_thread and blas.is_stale:
+                blas.hold()
+            number, part = task
+            outcome = attempt(fn, number, part, place)
+            try:
+                connection.send(outcome)
+            except ConnectionError:
+                raise
+            except Exception as error:
+                connection.send(Failed(number, f"its result can't be sent back ({cause_of(error)})"))
+    except (EOFError, ConnectionError):  # nobody waits any more
+        return
+    finally:
+        _close(place)
 
 
-def _may_have_workers() -> None:
-    """Let a part start workers of its own, to read pictures that may hang; Python forbids it to daemons by default.
-
-    They end with this worker as it ends with its driver, so nothing is left behind.
-    """
-    config: dict[str, Any] = vars(multiprocessing.current_process()).get("_config", {})
-    config["daemon"] = False
+def _close(place: Workplace) -> None:
+    """Close what was set up, where it can be closed."""
+    if callable(close := getattr(place.kept, "close", None)):
+        close()
 
 
 def _end_with_the_driver() -> None:

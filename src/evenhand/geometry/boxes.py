@@ -36,10 +36,7 @@ def corners(boxes_xywh: Array) -> Array:
     [[10.0, 20.0, 15.0, 28.0]]
     """
     boxes_xywh = np.asarray(boxes_xywh)
-    out = np.empty_like(boxes_xywh)
-    out[..., :2] = boxes_xywh[..., :2]
-    np.add(boxes_xywh[..., :2], boxes_xywh[..., 2:], out=out[..., 2:])
-    return out
+    return np.concatenate([boxes_xywh[..., :2], boxes_xywh[..., :2] + boxes_xywh[..., 2:]], axis=-1)
 
 
 def extents(boxes_xyxy: Array) -> Array:
@@ -49,10 +46,7 @@ def extents(boxes_xyxy: Array) -> Array:
     [[10.0, 20.0, 5.0, 8.0]]
     """
     boxes_xyxy = np.asarray(boxes_xyxy)
-    out = np.empty_like(boxes_xyxy)
-    out[..., :2] = boxes_xyxy[..., :2]
-    np.subtract(boxes_xyxy[..., 2:], boxes_xyxy[..., :2], out=out[..., 2:])
-    return out
+    return np.concatenate([boxes_xyxy[..., :2], boxes_xyxy[..., 2:] - boxes_xyxy[..., :2]], axis=-1)
 
 
 def areas(boxes_xyxy: Array) -> Array:

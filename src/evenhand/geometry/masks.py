@@ -76,11 +76,9 @@ def runs_of_polygons(polygons: Sequence[Array], height: int, width: int) -> Runs
     True
     """
     shapes = [corners for polygon in polygons if len(corners := _whole(polygon))]
-    if not shapes or height == 0 or width == 0:
-        return encode(np.zeros((height, width), dtype=np.bool_))
-    across = np.concatenate([shape[:, 0, 0] for shape in shapes])
-    left, right = max(int(across.min()), 0), min(int(across.max()) + 1, width)
-    if left >= right:
+    across = np.concatenate([np.zeros(0, np.int32), *(shape[:, 0, 0] for shape in shapes)])
+    left, right = max(int(across.min(initial=width)), 0), min(int(across.max(initial=-1)) + 1, width)
+    if left >= right or height == 0:
         return encode(np.zeros((height, width), dtype=np.bool_))
     # Clipping must happen at the picture's border and nowhere else, so the canvas keeps the full height
     # and the shapes are not cut at its sides: a margin of one column is enough.

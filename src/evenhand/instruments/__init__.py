@@ -10,7 +10,7 @@
 | `weight_files`, `weights`, `packages` | which weights exist, whether they are here, how they are got |
 | `carriers`, `graphs` | how the weights that packages carry are read |
 | `comparers`, `readers`, `onnx`, `embedders`, `detectors`, `bodies` | ready instruments over files and pixels |
-| `readings`, `cache` | streaming, named problems, readings kept by content and fingerprint |
+| `readings` | streaming, named problems, readings kept by content and fingerprint |
 
 Nothing is imported before it is used; torch only by what runs a network.
 """

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from typing import Generic, NamedTuple, TypeVar
 
 TIME_LIMIT = 60.0
@@ -50,15 +51,17 @@ def ahead(
         crew.dismiss()
 
 
-class _Piece(Generic[In, Out]):
+class _Piece(Future[Out], Generic[In, Out]):
     """A piece on its way through a thread."""
 
     def __init__(self, given: In) -> None:
+        super().__init__()
         self.given = given
         self.begun: float | None = None
-        self.result: Out | None = None
-        self.error: BaseException | None = None
-        self.ready = threading.Event()
+
+    def patience(self, limit: float) -> float:
+        """Seconds for which it is still waited for."""
+        return limit if self.begun is None else max(0.0, self.begun + limit - time.monotonic()) + 0.001
 
 
 class _WorkerThreads(Generic[In, Out]):
@@ -77,22 +80,17 @@ class _WorkerThreads(Generic[In, Out]):
 
     def outcome(self, piece: _Piece[In, Out], limit: float) -> Ahead[Out]:
         asked = time.monotonic()
-        while not piece.ready.wait(0 if piece.ready.is_set() else self._patience(piece, limit)):
-            if piece.begun is not None and time.monotonic() - piece.begun >= limit:
+        while not piece.done():
+            wait([piece], piece.patience(limit))
+            if not piece.done() and piece.begun is not None and time.monotonic() - piece.begun >= limit:
                 self._start()
                 return Ahead(None, time.monotonic() - asked)
-        if piece.error is not None:
-            raise piece.error
-        return Ahead(piece.result, time.monotonic() - asked)
+        return Ahead(piece.result(), time.monotonic() - asked)
 
     def dismiss(self) -> None:
         """Let every thread go, when it is done with what it has."""
         for _ in range(self.started):
             self.tasks.put(None)
-
-    def _patience(self, piece: _Piece[In, Out], limit: float) -> float:
-        begun = piece.begun
-        return limit if begun is None else max(0.0, begun + limit - time.monotonic()) + 0.001
 
     def _start(self) -> None:
         self.started += 1
@@ -102,7 +100,6 @@ class _WorkerThreads(Generic[In, Out]):
         while (piece := self.tasks.get()) is not None:
             piece.begun = time.monotonic()
             try:
-                piece.result = self.work(piece.given)
+                piece.set_result(self.work(piece.given))
             except BaseException as error:  # is raised where the piece is asked for
-                piece.error = error
-            piece.ready.set()
+                piece.set_exception(error)

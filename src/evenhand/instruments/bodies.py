@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import MissingExtraError
 from evenhand.core.optional import cv2
-from evenhand.files.native import without_native_messages
+from evenhand.files.columnar import without_native_messages
 from evenhand.instruments.architectures import NetworkOptions, find_weights
 from evenhand.instruments.pictures import Pixels
 

@@ -85,14 +85,8 @@ def facenet_graph(path: Path) -> dict[str, Tensor]:
                 tensors[key] = arrays[f"{scope}/weights"].transpose(3, 2, 0, 1)
                 tensors[key.replace("weight", "bias")] = arrays[f"{scope}/biases"]
         tensors["last_linear.weight"] = arrays[f"{root}/Bottleneck/weights"].T
-        norm = f"{root}/Bottleneck/BatchNorm"
-        for mine, theirs in (
-            ("weight", "Const"),
-            ("bias", "beta"),
-            ("running_mean", "moving_mean"),
-            ("running_var", "moving_variance"),
-        ):
-            tensors[f"last_bn.{mine}"] = arrays[f"{norm}/{theirs}"]
+        for ours, theirs in _FACENET_NORM.items():
+            tensors[f"last_bn.{ours}"] = arrays[f"{root}/Bottleneck/BatchNorm/{theirs}"]
     except (KeyError, IndexError) as error:
         raise WeightsError(f"{path}: is no frozen Inception-ResNet v1 (it has no node {error}).") from error
     return _as_tensors(tensors)
@@ -121,6 +115,7 @@ def fid_network(path: Path) -> dict[str, Tensor]:
     return _as_tensors(tensors)
 
 
+_FACENET_NORM = {"weight": "Const", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
 _FACENET_BLOCKS = {"repeat_1": "Repeat/block35", "repeat_2": "Repeat_1/block17", "repeat_3": "Repeat_2/block8"}
 
 
@@ -173,13 +168,10 @@ def mtcnn_onnx(path: Path) -> dict[str, Tensor]:
         raise WeightsError(
             f"{path}: is none of MTCNN's networks ({len(convolutions)} convolutions, {len(dense)} dense layers)."
         )
-    names = (
-        ["conv1", "conv2", "conv3", "conv4_1", "conv4_2"]
-        if not dense
-        else [f"conv{i + 1}" for i in range(len(convolutions))]
-    )
-    first = len(convolutions) + 1
-    names += [f"dense{first}", *(f"dense{first + 1}_{i + 1}" for i in range(len(dense) - 1))] if dense else []
+    names, last = ["conv1", "conv2", "conv3", "conv4_1", "conv4_2"], len(convolutions) + 1
+    if dense:
+        heads = (f"dense{last + 1}_{number}" for number in range(1, len(dense)))
+        names = [*(f"conv{number}" for number in range(1, last)), f"dense{last}", *heads]
     tensors: Arrays = {}
     for name, key in zip(names, [*convolutions, *dense], strict=True):
         kernel = arrays[key]
@@ -188,7 +180,7 @@ def mtcnn_onnx(path: Path) -> dict[str, Tensor]:
     for number, key in enumerate(slopes, start=1):
         tensors[f"prelu{number}.weight"] = arrays[key].reshape(-1)
     if dense:
-        tensors[f"prelu{first}.weight"] = arrays["slope"].reshape(-1)
+        tensors[f"prelu{last}.weight"] = arrays["slope"].reshape(-1)
     return _as_tensors(tensors)
 
 

@@ -120,8 +120,6 @@ def read_darknet(path: Path, network: nn.Module) -> dict[str, Tensor]:
     """
     import torch
 
-    if not path.is_file():
-        raise WeightsError(f"{path}: there is no such file. `evenhand weights` says where each file is published.")
     data = path.read_bytes()
     values = np.frombuffer(data[20 : 20 + (len(data) - 20) // 4 * 4], "<f4") if len(data) > 20 else np.zeros(0, "<f4")
     shapes = shapes_of(network)

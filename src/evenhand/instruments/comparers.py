@@ -1,8 +1,6 @@
 """Two pictures to one number: SSIM, MS-SSIM, PSNR, LPIPS and DISTS, as comparers that protocols can ask for by name.
 
-Each has a fingerprint (name, setting, loading, weights), compares lists of files in order, and names the pictures that
-can't be compared. `compare` insists on all of them; `comparisons` gives what could be measured and the reasons for the
-rest.
+Each has a fingerprint (name, setting, loading, weights), and compares lists of files in order.
 """
 
 from __future__ import annotations

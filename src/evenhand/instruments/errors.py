@@ -1,11 +1,4 @@
-"""What can go wrong with the pictures and the weights that we measure with.
-
-```text
-InputError
-├── DataError  ─ PictureError   a picture that can't be measured; the message starts with its name
-└── ModelError ─ WeightsError   a weights file that is missing, damaged or belongs to another network
-```
-"""
+"""What can go wrong with the pictures and the weights that we measure with: data and models that can't be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a face is and how it is cut out: five landmarks, the 112 × 112 template, crops with margins.
+"""Where a face is and how it is cut out: five landmarks, the 112 × 112 template, crops.
 
 Landmarks are ordered as a viewer meets them: the eye on the left of the picture first (the person's right eye), the
 other eye, the nose, the left corner of the mouth, the right one; x before y, in pixels.
@@ -66,36 +66,30 @@ def similarity(points: Points, targets: Points) -> NDArray[np.float64]:
     return np.column_stack([turn, goal - turn @ centre])
 
 
-def align(pixels: Pixels, landmarks: Points, *, size: int = 112, template: Points = TEMPLATE_112) -> Pixels:
+def align(pixels: Pixels, landmarks: Points, *, size: int = 112) -> Pixels:
     """The face turned, scaled and moved so that its landmarks lie on the template; black where the picture ends.
 
     Bilinear, `size` × `size`. The template is for 112 pixels and is scaled with `size`. Fewer landmarks than five
     (eyes and nose) are the first of the template.
     """
     points = np.asarray(landmarks, dtype=np.float64).reshape(-1, 2)
-    matrix = similarity(points, template[: len(points)] * (size / 112.0))
+    matrix = similarity(points, TEMPLATE_112[: len(points)] * (size / 112.0))
     warped = cv2.warpAffine(pixels, matrix, (size, size), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
     return np.asarray(warped, dtype=np.uint8)
 
 
-def crop_box(
-    box: tuple[float, float, float, float], height: int, width: int, *, size: int = 160, margin: int = 0
-) -> tuple[int, int, int, int]:
-    """The whole-pixel box that is cut out for a face: widened by `margin`, cut to the picture, truncated.
-
-    `margin` counts pixels of the finished crop of `size` pixels (facenet-pytorch's reading).
+def crop_box(box: tuple[float, float, float, float], height: int, width: int) -> tuple[int, int, int, int]:
+    """The whole-pixel box that is cut out for a face: cut to the picture, truncated.
 
     >>> crop_box((-3.2, 4.9, 50.9, 60.1), 64, 48)
     (0, 4, 48, 60)
     """
-    x0, y0, x1, y1 = box
-    wide, high = margin * (x1 - x0) / (size - margin) / 2, margin * (y1 - y0) / (size - margin) / 2
-    return int(max(x0 - wide, 0)), int(max(y0 - high, 0)), int(min(x1 + wide, width)), int(min(y1 + high, height))
+    return int(max(box[0], 0)), int(max(box[1], 0)), int(min(box[2], width)), int(min(box[3], height))
 
 
-def crop(pixels: Pixels, face: Face, *, size: int = 160, margin: int = 0) -> Pixels:
+def crop(pixels: Pixels, face: Face, *, size: int = 160) -> Pixels:
     """The face's box cut out and brought to `size` × `size` by area averaging on eight bits."""
-    x0, y0, x1, y1 = crop_box(face.box, pixels.shape[0], pixels.shape[1], size=size, margin=margin)
+    x0, y0, x1, y1 = crop_box(face.box, *pixels.shape[:2])
     if x1 <= x0 or y1 <= y0:
         raise DataError(
             f"The face box {face.box} has no pixel inside the {pixels.shape[1]} × {pixels.shape[0]} picture."

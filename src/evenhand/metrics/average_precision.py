@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.core.metric import UNIT_SCALE, Collected, Column, Direction, Metric, Numbers, Scale
 from evenhand.core.records import Array, Records, blocks
+from evenhand.metrics.means import defined_mean
 
 COCO_OVERLAPS = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
 _RECALLS = np.linspace(0.0, 1.0, 101)
@@ -73,13 +74,15 @@ class AveragePrecision(Metric[DetectedRows]):
         recall = np.full_like(precision, np.nan)
         rankings = [[self._ranking(part, which, at) for at in range(len(self.overlaps))] for which in categories]
         for block in blocks(part.size, _CELLS_AT_ONCE):
-            weights = np.stack([part.weights_of(cell) for cell in range(block.start, block.stop)]).astype(np.float64)
+            cells = np.arange(block.start, block.stop)
+            weights = part.basis_weights(cells)[:, part.codes].astype(np.float64)
             for number, of_category in enumerate(rankings):
                 for at, ranking in enumerate(of_category):
                     precision[block, number, at], recall[block, number, at] = _curve_means(ranking, weights)
-        values = {"AP": _mean(precision), "AR": _mean(recall)}
+        values = {"AP": defined_mean(precision, (1, 2)), "AR": defined_mean(recall, (1, 2))}
         values |= {
-            f"AP{round(100 * overlap)}": _mean(precision[:, :, [at]]) for at, overlap in enumerate(self.overlaps)
+            f"AP{round(100 * overlap)}": defined_mean(precision[:, :, [at]], (1, 2))
+            for at, overlap in enumerate(self.overlaps)
         }
         return {output: Numbers(values[output], "no object is annotated here") for output in self.outputs}
 
@@ -107,11 +110,3 @@ def _curve_means(ranking: _Ranking, weights: Array) -> tuple[Array, Array]:
         means[cell] = best[cell, np.searchsorted(recall, _RECALLS, side="left")].mean()
         recalls[cell] = recall[-1] if len(recall) else 0.0
     return means, recalls
-
-
-def _mean(values: Array) -> Array:
-    """(cells,): the mean of (cells, categories, overlaps) over the categories that have objects."""
-    there = ~np.isnan(values)
-    count = there.sum(axis=(1, 2))
-    total = np.where(there, values, 0.0).sum(axis=(1, 2))
-    return np.asarray(np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0))

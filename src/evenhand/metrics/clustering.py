@@ -53,7 +53,8 @@ def bcubed(subjects: Array, clusters: Array, background: Array | None = None) ->
     of_subject = np.bincount(subject)
     of_cluster = np.bincount(cluster, minlength=len(names))
     if background is not None:
-        of_cluster = of_cluster + _background_per_cluster(np.asarray(background), names)
+        known = np.asarray(background)[np.isin(background, names)]  # not in clusters of background only, nor −1
+        of_cluster = of_cluster + np.bincount(np.searchsorted(names, known), minlength=len(names))
     together = _cell_sizes(subject[enrolled], cluster, len(names))
     precision, recall = np.zeros(len(subjects)), np.zeros(len(subjects))
     precision[enrolled] = together / of_cluster[cluster]
@@ -104,15 +105,6 @@ class BCubed(RatioMetric):
 
     def row_scores(self, rows: Records) -> None:
         return None
-
-
-def _background_per_cluster(background: Array, names: Array) -> Array:
-    """How many background faces each named cluster has; clusters of background only are ignored."""
-    if not len(names):
-        return np.zeros(0, dtype=np.int64)
-    place = np.minimum(np.searchsorted(names, background), len(names) - 1)
-    known = (names[place] == background) & (background != FAILED_TO_ENROL)
-    return np.bincount(place[known], minlength=len(names))
 
 
 def _cell_sizes(subject: Array, cluster: Array, clusters: int) -> Array:

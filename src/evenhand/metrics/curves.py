@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,10 +76,8 @@ class _CurveMetric(Metric[Scored]):
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        found = {"sum": Direction.HIGHER}
-        found |= {f"{self.rate_name}@{target:g}": Direction.HIGHER for target in self.targets}
-        found |= {f"{self.rate_name}@{target:g} shared": Direction.HIGHER for target in self.targets}
-        return found | {"curve": Direction.NEITHER}
+        rates = [f"{self.rate_name}@{target:g}{kind}" for kind in ("", " shared") for target in self.targets]
+        return {**dict.fromkeys(("sum", *rates), Direction.HIGHER), "curve": Direction.NEITHER}
 
     @property
     def scales(self) -> Mapping[str, Scale]:
@@ -294,13 +292,9 @@ class LazyCurves(Sequence[Curve | Grid | Undefined]):
     def __len__(self) -> int:
         return self._size
 
-    @overload
-    def __getitem__(self, cell: int) -> Curve | Grid | Undefined: ...
-    @overload
-    def __getitem__(self, cell: slice) -> Sequence[Curve | Grid | Undefined]: ...
-    def __getitem__(self, cell: int | slice) -> Curve | Grid | Undefined | Sequence[Curve | Grid | Undefined]:
+    def __getitem__(self, cell: Any) -> Any:
         if isinstance(cell, slice):
-            return [self._make(one) for one in range(*cell.indices(self._size))]
+            return [self._make(each) for each in range(*cell.indices(self._size))]
         if not -self._size <= cell < self._size:
             raise IndexError(cell)
         return self._make(cell % self._size)

@@ -265,11 +265,8 @@ class ClassRates(Confusion):
         return rate if self.positive is not None else f"{rate}:{label}"
 
     def result(self, part: ConfusionCounts, whole: ConfusionCounts) -> Mapping[str, Column]:
-        columns: dict[str, Column] = {}
-        for output, sums in self.ratios(part).items():
-            reason = "the group has no rows that count here"
-            columns[output] = ratio(sums.top, sums.bottom, reason)
-        return {output: columns[output] for output in self.outputs}
+        ratios, reason = self.ratios(part), "the group has no rows that count here"
+        return {output: ratio(ratios[output].top, ratios[output].bottom, reason) for output in self.outputs}
 
     def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
         if isinstance(state, SingleAnswers):

@@ -117,6 +117,17 @@ class RatioMetric(Metric[Sums]):
         return values if counts is None else np.where(counts > 0, values, np.nan)
 
 
+def defined_mean(values: Array, axis: int | tuple[int, ...] = 0, *, least: int = 1) -> Array:
+    """The mean over axes of what is not NaN; NaN where fewer than `least` are.
+
+    >>> defined_mean(np.array([[1.0, np.nan], [3.0, np.nan]])).tolist()
+    [2.0, nan]
+    """
+    is_there = ~np.isnan(values)
+    count = is_there.sum(axis=axis)
+    return ratio(np.where(is_there, values, 0.0).sum(axis=axis), np.where(count >= least, count, 0), "").values
+
+
 def _has_none(values: Array) -> Array:
     """(rows,): whether a value of the row is missing."""
     absent = np.isnan(values)

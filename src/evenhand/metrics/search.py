@@ -32,6 +32,7 @@ from evenhand.core.metric import (
 )
 from evenhand.core.records import Array, Records
 from evenhand.metrics.curves import LazyCurves
+from evenhand.metrics.means import defined_mean
 from evenhand.metrics.search_rates import (
     ANY_RANK,
     GallerySearch,
@@ -92,7 +93,7 @@ class Cmc(_OfSearches):
         hits = np.array([top for top, _ in counts]).reshape(-1, part.size, self._longest())
         mated = np.array([bottom for _, bottom in counts]).reshape(-1, part.size, 1)
         if self.combination == "mean":
-            curve = _mean(share_of(hits, mated))
+            curve = defined_mean(share_of(hits, mated))
         else:
             curve = share_of(hits.sum(axis=0), mated.sum(axis=0))
         columns: dict[str, Column] = {rank_name(rank): Numbers(curve[:, rank - 1], _NO_MATED) for rank in self.ranks}
@@ -239,13 +240,7 @@ def fnir_name(rate: float) -> str:
 def _combined(rates: Array, bottoms: Array, how: Combination) -> Array:
     """Rates over galleries, the first axis; a gallery without a denominator is left out."""
     if how == "mean":
-        return _mean(rates)
+        return defined_mean(rates)
     there = ~np.isnan(rates)
     top = np.where(there, rates * bottoms, 0.0).sum(axis=0)
     return share_of(top, np.where(there, bottoms, 0.0).sum(axis=0))
-
-
-def _mean(rates: Array) -> Array:
-    """The mean over the first axis of what is defined; NaN where nothing is."""
-    there = ~np.isnan(rates)
-    return share_of(np.where(there, rates, 0.0).sum(axis=0), there.sum(axis=0))

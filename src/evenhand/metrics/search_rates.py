@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.metric import Collected, Curve, Sampled, Undefined
+from evenhand.core.metric import Collected, Curve, Sampled, Undefined, ratio
 from evenhand.core.records import Array, Records, blocks
 from evenhand.metrics.operating_points import SortedScores, next_observed
 
@@ -302,7 +302,4 @@ def _steps(side: CurveSides) -> _Steps:
 
 def share_of(top: Array, bottom: Array) -> Array:
     """Cell by cell `top / bottom`; NaN where nothing is below the line."""
-    top, bottom = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
-    out = np.full(np.broadcast(top, bottom).shape, np.nan)
-    np.divide(top, bottom, out=out, where=bottom > 0)
-    return out
+    return ratio(top, bottom, "").values

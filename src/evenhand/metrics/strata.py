@@ -16,6 +16,7 @@ from evenhand.core.metric import Column, Direction, Matrix, Metric, Numbers, Sca
 from evenhand.core.records import Array, Records
 from evenhand.core.sparse import SparseMatrix
 from evenhand.metrics.curves import LazyCurves
+from evenhand.metrics.means import defined_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +60,15 @@ class Stratified(Metric[Layered]):
 
     @property
     def outputs(self) -> Mapping[str, Direction]:
-        found: dict[str, Direction] = dict(self.of.outputs)
-        for output, direction in self.of.outputs.items():
-            found.update({f"{output}:{stratum}": direction for stratum in self.strata})
-        return found
+        return self._with_strata(self.of.outputs)
 
     @property
     def scales(self) -> Mapping[str, Scale]:
-        inner = self.of.scales
-        layered = {f"{output}:{stratum}": scale for output, scale in inner.items() for stratum in self.strata}
-        return {**inner, **layered}
+        return self._with_strata(self.of.scales)
+
+    def _with_strata(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Facts of outputs, also under the name of each stratum."""
+        return {**facts, **{f"{output}:{each}": fact for output, fact in facts.items() for each in self.strata}}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -93,23 +93,17 @@ class Stratified(Metric[Layered]):
             repeat = np.tile(np.eye(part.strata, dtype=np.int64), (part.size, 1))
             whole_inner = whole_inner.weigh(repeat)
         inner = self.of.result(part.inner, whole_inner)
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         for output in self.of.outputs:
             column = inner[output]
             for position, stratum in enumerate(self.strata):
-                found[f"{output}:{stratum}"] = _every(column, position, part.strata)
+                columns[f"{output}:{stratum}"] = _every(column, position, part.strata)
             if isinstance(column, Numbers):
-                values = column.values.reshape(-1, part.strata)
-                there = ~np.isnan(values)
-                enough = there.sum(axis=1) >= self.minimum
-                sums = np.where(there, values, 0.0).sum(axis=1)
-                mean = np.divide(
-                    sums, there.sum(axis=1), out=np.full(len(values), np.nan), where=enough & there.any(axis=1)
-                )
-                found[output] = Numbers(mean, f"fewer than {self.minimum} of {self.by} have a value")
+                mean = defined_mean(column.values.reshape(-1, part.strata), 1, least=self.minimum)
+                columns[output] = Numbers(mean, f"fewer than {self.minimum} of {self.by} have a value")
             else:
-                found[output] = [Undefined(f"a curve of each {self.by} stands beside; they have no mean")] * part.size
-        return {output: found[output] for output in self.outputs}
+                columns[output] = [Undefined(f"a curve of each {self.by} stands beside; they have no mean")] * part.size
+        return {output: columns[output] for output in self.outputs}
 
 
 def _every(column: Column, position: int, step: int) -> Column:

@@ -18,7 +18,7 @@ from evenhand.core.sparse import Product
 from evenhand.metrics.operating_points import SortedScores
 
 FailurePolicy = Literal["penalise", "exclude"]
-_AT_ONCE = 1 << 17  # scores whose halves stay in a core's cache
+AT_ONCE = 1 << 17  # scores whose halves stay in a core's cache
 _HALVES = (0, 1) if sys.byteorder == "little" else (1, 0)  # of a word: where the lower and the upper one lie
 
 
@@ -35,12 +35,12 @@ class Scores(Collected):
         return cls(_one_cell(len(score)), 1, None, score)._mark()
 
     def place(self, index: Array, size: int) -> Self:
-        if self.mixture is None and size == 1:
-            moved = type(self)(_one_cell(len(self.score)), 1, None, self.score)
-        else:
-            moved = super().place(index, size)
-        if self.mixture is None:
-            moved.__dict__["_moved_from"] = (self, np.asarray(index))  # sorted once for both
+        if self.mixture is not None:
+            return super().place(index, size)
+        narrow = np.asarray(index).astype(_codes_of(size), copy=False)
+        codes = _one_cell(len(self.score)) if size == 1 else taken(narrow, self.codes)
+        moved = type(self)(codes, size, None, self.score)
+        moved.__dict__["_moved_from"] = (self, narrow)  # sorted once for both
         return moved
 
     def weigh(self, weights: Matrix) -> Self:
@@ -64,11 +64,14 @@ class Scores(Collected):
 
     def per_basis(self) -> Array:
         """(basis,): how many scores each basis cell has; counted once, in double precision."""
-        found: Array | None = self.__dict__.get("_counts")
-        if found is None:
-            many = np.bincount(self.codes, minlength=self.basis) if self.basis > 1 else np.array([len(self.score)])
-            found = self.__dict__["_counts"] = many.astype(np.float64)
-        return found
+        counts: Array | None = self.__dict__.get("_counts")
+        if counts is None:
+            counts = np.zeros(self.basis)
+            parts = blocks(len(self.codes), AT_ONCE if self.basis <= AT_ONCE else max(len(self.codes), 1))
+            for part in parts:  # of many cells all at once: each sum has as many numbers as there are cells
+                counts += np.bincount(self.codes[part], minlength=self.basis)
+            self.__dict__["_counts"] = counts
+        return counts
 
     def _mark(self) -> Self:
         self.__dict__["_ordered"] = self
@@ -77,8 +80,8 @@ class Scores(Collected):
     def _sorted(self) -> Self:
         moved: tuple[Self, Array] | None = self.__dict__.get("_moved_from")
         if moved is not None:
-            source, index = moved[0].ordered(), moved[1].astype(_codes_of(self.basis), copy=False)
-            codes = index[source.codes] if self.basis > 1 else self.codes  # one cell needs no new codes
+            source = moved[0].ordered()
+            codes = taken(moved[1], source.codes) if self.basis > 1 else self.codes  # one cell needs no new codes
             return type(self)(codes, self.basis, self.mixture, source.score)
         if self.basis == 1:
             return type(self)(self.codes, 1, self.mixture, np.sort(self.score))
@@ -91,13 +94,13 @@ class Scores(Collected):
         # Score and cell travel in one word, so that a single sort moves both; block by block, to spare memory.
         words = np.empty(len(self.score), dtype=np.uint64)
         lower, upper = (words.view(np.uint32)[place::2] for place in _HALVES)
-        for block in blocks(len(words), _AT_ONCE):
+        for block in blocks(len(words), AT_ONCE):
             bits = np.ascontiguousarray(self.score[block]).view(np.uint32)
             upper[block] = np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(0x80000000))
             lower[block] = self.codes[block]
         words.sort()
         codes, score = np.empty(len(words), dtype=_codes_of(self.basis)), np.empty(len(words), dtype=np.float32)
-        for block in blocks(len(words), _AT_ONCE):
+        for block in blocks(len(words), AT_ONCE):
             high = upper[block]
             codes[block] = lower[block]
             score.view(np.uint32)[block] = np.where(high >> np.uint32(31), high & np.uint32(0x7FFFFFFF), ~high)
@@ -135,17 +138,21 @@ class Comparisons:
         score, same = np.asarray(rows["score"]), np.asarray(rows["same"], dtype=np.bool_)
         if score.dtype.kind != "f":
             score = score.astype(np.float64)
-        if np.isnan(score).any():
+        lowest = np.min(score, initial=np.inf)
+        if np.isnan(lowest):
             raise ValueError("a score is not a number")
-        failed = score == -np.inf
+        failed = score == -np.inf if lowest == -np.inf else None
 
         def side(inside: Array) -> Scores:
-            kept = inside & ~failed if failures == "exclude" else inside
+            kept = inside & ~failed if failures == "exclude" and failed is not None else inside
             if size == 1:
                 return Scores.of_one_cell(score[kept])
             return _scores(score[kept], None if cells is None else np.asarray(cells)[kept], size)
 
-        return cls(side(same), side(~same), tally(failed, None if size == 1 else cells, size))
+        failures_of_cells = np.zeros(size, dtype=np.int64)
+        if failed is not None:
+            failures_of_cells = tally(failed, None if size == 1 else cells, size)
+        return cls(side(same), side(~same), failures_of_cells)
 
     def side(self, cell: int) -> tuple[SortedScores, SortedScores]:
         """Genuine and impostor scores of a cell."""
@@ -165,7 +172,7 @@ class CellReader:
         if weights is None:
             return self.everyone
         if ((weights == 0) | (weights == 1)).all():  # some, each once
-            inside = state.score[(weights == 1)[state.codes]]
+            inside = state.score[taken(weights == 1, state.codes)]
             return SortedScores(inside, None, len(inside))
         return SortedScores.weighted(state.score, weights[state.codes])
 
@@ -206,4 +213,12 @@ def _scores(score: Array, cells: Array | None, size: int) -> Scores:
 
 
 def _codes_of(size: int) -> type[np.signedinteger]:
-    return np.int32 if size < 2**31 else np.int64
+    return np.int8 if size <= 2**7 else np.int32 if size < 2**31 else np.int64
+
+
+def taken(table: Array, place: Array) -> Array:
+    """The entries of a table at millions of places, some at a time: places are widened on the way."""
+    entries = np.empty(len(place), dtype=table.dtype)
+    for block in blocks(len(place), AT_ONCE):
+        np.take(table, place[block], out=entries[block], mode="clip")
+    return entries

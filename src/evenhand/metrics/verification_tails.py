@@ -83,10 +83,10 @@ class ComparedUnits:
         place = first.astype(np.intp)
         place *= len(columns)
         place += second
-        largest = float(np.bincount(first, values, minlength=1).max()) * float(weights.max(initial=0.0))
-        is_whole = largest < _EXACT_SINGLE and bool((values == np.rint(values)).all())
-        kind = np.float32 if is_whole else np.float64
         table = np.bincount(place, values, minlength=len(rows) * len(columns)).reshape(len(rows), len(columns))
+        largest = float(table.sum(axis=1).max(initial=0.0)) * float(weights.max(initial=0.0))
+        is_whole = largest < _EXACT_SINGLE and bool((table == np.rint(table)).all())
+        kind = np.float32 if is_whole else np.float64
         inner = weights[:, columns].astype(kind, copy=False) @ table.T.astype(kind, copy=False)
         return np.asarray(np.einsum("du,du->d", weights[:, rows], inner, dtype=np.float64))
 

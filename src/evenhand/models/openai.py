@@ -20,7 +20,7 @@ from evenhand.core.errors import ModelError
 from evenhand.core.streams import stream
 from evenhand.core.task import Sample, Unanswered
 from evenhand.models.chat import RequestFormat, UnreadableImageError, picture_url, read_completion
-from evenhand.models.replies import ChatReply
+from evenhand.models.replies import CUT_OFF, ChatReply
 from evenhand.models.settings import ChatSettings, chat_settings
 from evenhand.models.transport import FailureKind, RequestError, Transport, advice_of
 
@@ -109,7 +109,7 @@ class ChatModel:
                     yield from failed
                     failed.clear()
                     if cut_off is not None:
-                        cut_off = cut_off + 1 if answer.is_cut_off else None
+                        cut_off = cut_off + 1 if answer.no_text == CUT_OFF else None
                 yield sample_id, answer
                 if cut_off == _CUT_OFF_IN_A_ROW and not problem:
                     problem = self._cut_off()
@@ -319,15 +319,15 @@ class _RequestPool:
         return silent and self.format.simplify(payload)
 
     def _answered(self, payload: Mapping[str, Any], attempt: int) -> ChatReply:
-        response = self.transport.post(payload)
-        reply = read_completion(response.value)
+        body, seconds = self.transport.post(payload)
+        reply = read_completion(body)
         cost = self.budget.answer(reply.prompt_tokens or 0, reply.completion_tokens or 0)
         masked = self.settings.masked  # an endpoint may write the key into its answer
         return replace(
             reply,
             text=masked(reply.text),
             model=masked(reply.model) or self.model,
-            latency_seconds=round(response.seconds, 4),
+            latency_seconds=round(seconds, 4),
             cost=cost or None,
             attempts=attempt,
             finish_reason=masked(reply.finish_reason),

@@ -75,7 +75,12 @@ class ModelFile:
 
     def __call__(self) -> Model[Any]:
         """The model, loaded."""
-        found = _attribute(_module(self.path), self.attribute, self.path)
+        module = _module(self.path)
+        try:
+            found = getattr(module, self.attribute)
+        except AttributeError:
+            known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+            raise UnknownNameError(f"model in {self.path.name}", self.attribute, known) from None
         if inspect.isclass(found):
             found = self._made(found)
         if self.adapt is not None and not inspect.isfunction(found):
@@ -175,11 +180,3 @@ def _module(path: Path) -> Any:
         del sys.modules[name]
         raise ModelError(f"{path} can't be imported ({type(error).__name__}: {error}).") from error
     return module
-
-
-def _attribute(module: Any, name: str, path: Path) -> Any:
-    try:
-        return getattr(module, name)
-    except AttributeError:
-        known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        raise UnknownNameError(f"model in {path.name}", name, known) from None

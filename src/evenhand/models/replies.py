@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-_NO_TEXT: Final = {"content_filter": "refused", "length": "cut off"}  # by finish_reason
+CUT_OFF: Final = "cut off"
+_NO_TEXT: Final = {"content_filter": "refused", "length": CUT_OFF}  # by finish_reason
 _SPENT: Final = ("prompt_tokens", "completion_tokens", "cost")
 _FACTS: Final = ("model", "latency_seconds", *_SPENT, "finish_reason", "no_text", "form")
 
@@ -29,11 +30,6 @@ class ChatReply:
     finish_reason: str = ""
     form: str = ""  # how the server was asked to keep to the answer's form
     repeats: tuple[str, ...] = ()  # answers to the same question asked again
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether the answer ended before it said anything."""
-        return self.finish_reason == "length" and not self.text.strip()
 
     @property
     def no_text(self) -> str:

@@ -11,7 +11,6 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -55,14 +54,6 @@ class RequestError(Exception):
         self.text = text or message
 
 
-@dataclass(frozen=True)
-class JsonResponse:
-    """A JSON answer and how long it took."""
-
-    value: Mapping[str, Any]
-    seconds: float
-
-
 class Transport:
     """Connections to one endpoint; used by several threads at a time."""
 
@@ -91,8 +82,8 @@ class Transport:
         except (ValueError, ImportError, httpx.InvalidURL) as error:
             raise ModelError(settings.masked(f"The endpoint or the proxy can't be used: {error}")) from None
 
-    def post(self, payload: Mapping[str, Any]) -> JsonResponse:
-        """The JSON object that the server answers with; raises RequestError when there is none."""
+    def post(self, payload: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
+        """The JSON object that the server answers with, after how many seconds; raises RequestError without one."""
         started = time.monotonic()
         httpx = self._httpx
         try:
@@ -107,7 +98,7 @@ class Transport:
         seconds = time.monotonic() - started
         if status != 200:
             raise self._refusal(f"HTTP {status}", status, headers, data)
-        return JsonResponse(self._object(headers, data), seconds)
+        return self._object(headers, data), seconds
 
     def close(self) -> None:
         """Give the connections back."""

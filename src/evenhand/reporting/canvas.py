@@ -45,11 +45,9 @@ class Canvas:
         self.parts.append(f"<text{_attributes(known)}>{escape(text)}</text>")
 
     def open(self, tag: str, **attributes: object) -> None:
-        """The beginning of an element around others."""
         self.parts.append(f"<{tag}{_attributes(attributes)}>")
 
     def close(self, tag: str) -> None:
-        """Its end."""
         self.parts.append(f"</{tag}>")
 
     def legend(self, names: Sequence[str], colours: Sequence[str], left: float) -> Canvas:
@@ -85,18 +83,13 @@ class Canvas:
 
     def text(self, title: str, *, alone: bool) -> str:
         """The whole drawing."""
-        size = {
-            "width": self.width,
-            "height": self.height,
-            "viewBox": f"0 0 {short(self.width)} {short(self.height)}",
-        }
-        if alone:
-            paper = f'<rect width="{short(self.width)}" height="{short(self.height)}" fill="#ffffff"/>'
-            named = f"<title>{escape(title)}</title>" if title else ""
-            head = {"xmlns": "http://www.w3.org/2000/svg", **size, "font_family": FONT, "font_size": 12}
-            return f"<svg{_attributes(head)}>{named}{paper}{''.join(self.parts)}</svg>\n"
-        head = {"class": "plot", **size, "font_family": FONT, "font_size": 12, "aria_hidden": "true"}
-        return f"<svg{_attributes(head)}>{''.join(self.parts)}</svg>"
+        wide, tall, drawn = short(self.width), short(self.height), "".join(self.parts)
+        head = {"width": wide, "height": tall, "viewBox": f"0 0 {wide} {tall}", "font_family": FONT, "font_size": 12}
+        if not alone:
+            return f"<svg{_attributes({'class': 'plot', **head, 'aria_hidden': 'true'})}>{drawn}</svg>"
+        named = f"<title>{escape(title)}</title>" if title else ""
+        paper = f'<rect width="{wide}" height="{tall}" fill="#ffffff"/>'
+        return f"<svg{_attributes({'xmlns': 'http://www.w3.org/2000/svg', **head})}>{named}{paper}{drawn}</svg>\n"
 
 
 def escape(text: str) -> str:

@@ -102,25 +102,24 @@ def _finding(comparison: Comparison, results: ShownResults) -> Section:
     values = [percent(v) if unit else number(v) for v in (overall.value_first, overall.value_second)]
     apart = distance_words(overall.difference, unit)
     way = "the same" if not overall.difference else f"{apart} {'higher' if overall.difference > 0 else 'lower'}"
-    sure = overall.verdict in SURE
-    judged = change(overall, comparison) if sure else "chance could explain it"
-    judged = judged if overall.verdict is not None else "too few rows or units to judge"
+    judged = "too few rows or units to judge" if overall.verdict is None else "chance could explain it"
+    if overall.verdict in SURE:
+        judged = f"{change(overall, comparison)}; chance does not explain this"
     text = f"{comparison.second} compared with {comparison.first}: {name} goes from {values[0]} to {values[1]}, {way}"
-    text += f" ({judged}{'; chance does not explain this' if sure else ''})."
+    text += f" ({judged})."
     text += f" Worse for {listed(worse)}." if worse else " No group is shown to get worse."
     text += f" Better for {listed(better)}." if better else " No group is shown to get better."
-    blocks: list[Block] = [Text(text, "lead")]
     left_out = comparison.units_only_first + comparison.units_only_second
     paired = f"Paired on the {comparison.units:,} units that both have"
-    rest = f"; {left_out:,} units are in one run only and were left out." if left_out else "."
+    paired += f"; {left_out:,} units are in one run only and were left out." if left_out else "."
     unequal = comparison.rows_only_first + comparison.rows_only_second
     if unequal:
-        rest += (
+        paired += (
             f" {comparison.rows_only_first:,} rows of these units are only in the run of {comparison.first}, "
             f"{comparison.rows_only_second:,} only in that of {comparison.second}: a model that answered other rows "
             "may look better or worse for that alone."
         )
-    blocks.append(Text(paired + rest, "caution" if left_out or unequal else "small"))
+    blocks = [Text(text, "lead"), Text(paired, "caution" if left_out or unequal else "small")]
     return Section("Summary", [*blocks, *_left_out(comparison)], name="summary")
 
 
@@ -178,8 +177,7 @@ def _figure(comparison: Comparison, results: ShownResults, pair: Output) -> Figu
     words = [str(row[-1]) for row in table.rows]
     tones = tuple("worse" if "worse" in w else "better" if "better" in w else "" for w in words)
     axis = f"{value_name(*pair)}: {comparison.second} − {comparison.first}"
-    percent_axis = bool(results.unit(*pair))
-    chart = Forest(4, 0, 1, axis, 0.0, "no change", tones=tones, percent=percent_axis)
+    chart = Forest(4, 0, 1, axis, 0.0, "no change", tones=tones, percent=bool(results.unit(*pair)))
     caption = "▼ got worse, ▲ got better, round: no change shown. Right of the line: the new model's value is higher."
     return Figure(table.title, chart, table, caption, name=f"difference-{'-'.join(pair)}")
 
@@ -192,17 +190,16 @@ def _gaps(comparison: Comparison, results: ShownResults) -> Section:
         difference = Interval(gap.difference, gap.low, gap.high, unit=unit)
         rows.append((value_name(gap.metric, gap.output), by_words(gap.by), *values, difference, p_value(gap.p)))
     columns = ("value", "by", comparison.first, comparison.second, "new − baseline", "p")
-    title = "Gap between best and worst group"
     caption = "Negative: the gap became smaller. Both gaps are resampled together."
-    blocks = [Table(title, columns, tuple(rows), caption)] if rows else []
-    return Section("Did the gaps change?", blocks, name="gaps")
+    table = Table("Gap between best and worst group", columns, tuple(rows), caption)
+    return Section("Did the gaps change?", [table] if rows else [], name="gaps")
 
 
 def difference_sections(difference: Difference, most: int = 20) -> tuple[Section, ...]:
     """Why two runs differ: what they were made of, then the rows that changed, worst first."""
     blocks: list[Block] = [Text(f"first:  {difference.first}"), Text(f"second: {difference.second}")]
-    causes = (("inputs", difference.inputs), ("options", difference.options), ("settings", difference.settings))
-    for title, changes in (("facts", difference.facts), *causes, ("versions", difference.versions)):
+    for title in ("facts", "inputs", "options", "settings", "versions"):
+        changes: Sequence[Change] = getattr(difference, title)
         if changes:
             rows = tuple((change.name, _text(change.first), _text(change.second)) for change in changes)
             blocks.append(Table(f"Different {title}", (title, "first", "second"), rows))
@@ -211,7 +208,7 @@ def difference_sections(difference: Difference, most: int = 20) -> tuple[Section
     sections = [Section("What they were made of", blocks, name="causes")]
     if difference.values:
         values = tuple(
-            (change.name, _value(change.first), _value(change.second), _change(change), change.rows)
+            (change.name, _value(change.first), _value(change.second), _minus(change.second, change.first), change.rows)
             for change in difference.values[:most]
         )
         title = f"Different values ({len(difference.values):,}), those of most rows first"
@@ -256,9 +253,8 @@ def _value(value: object) -> Cell:
     return kinds.get(type(value)) or _text(value)
 
 
-def _change(change: Change) -> Cell:
-    both = change.first, change.second
-    return both[1] - both[0] if isinstance(both[0], float) and isinstance(both[1], float) else "–"
+def _minus(second: object, first: object) -> Cell:
+    return second - first if isinstance(first, float) and isinstance(second, float) else "–"
 
 
 def _text(value: object) -> str:
@@ -286,6 +282,5 @@ def _method(comparison: Comparison) -> Section:
         ("seed", f"{how.seed} ({how.generator})"),
         ("correction for many comparisons", how.correction.capitalize()),
     )
-    blocks: list[Block] = [Table("How it was computed", ("what", "value"), rows)]
-    blocks += [Text(text) for text in WORDING["cautions"].values()]
-    return Section("Method", blocks, name="method", folded=True)
+    table = Table("How it was computed", ("what", "value"), rows)
+    return Section("Method", [table, *map(Text, WORDING["cautions"].values())], name="method", folded=True)

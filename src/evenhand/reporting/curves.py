@@ -30,18 +30,15 @@ _SMALL_IS_GOOD = ("non-match", "FNIR", "false negative", "miss")
 
 def curve_section(results: ShownResults) -> Section:
     """Every curve: everyone beside the groups of each single attribute."""
-    blocks: list[Block] = []
+    figures = []
     for metric, output in _with_curves(results):
-        everyone = [(EVERYONE, e.value) for e in results.of(metric, output) if e.group == EVERYONE]
+        everyone = [e for e in results.of(metric, output) if e.group == EVERYONE]
         groups = [e for e in results.of(metric, output) if e.status is Status.OK and len(e.group.terms) == 1]
-        attributes = list(dict.fromkeys(e.group.by[0] for e in groups)) or [""]
-        for name in attributes:
-            members = [(e.group, e.value) for e in groups if e.group.by == (name,) and not e.group.is_missing]
-            lines = {levels(group): curve for group, curve in (*everyone, *members) if isinstance(curve, Curve)}
-            figure = curve_figure(lines, metric, output, f"by {name}" if name else "")
-            if figure is not None:
-                blocks.append(figure)
-    return _limited("Curves", blocks, "curves")
+        for name in dict.fromkeys(e.group.by[0] for e in groups) or [""]:
+            members = [e for e in groups if e.group.by == (name,) and not e.group.is_missing]
+            lines = {levels(e.group): e.value for e in (*everyone, *members) if isinstance(e.value, Curve)}
+            figures.append(curve_figure(lines, metric, output, f"by {name}" if name else ""))
+    return _limited("Curves", figures, "curves")
 
 
 def split_curves(section: Section, attribute: str) -> tuple[Section, Section]:
@@ -55,17 +52,16 @@ def split_curves(section: Section, attribute: str) -> tuple[Section, Section]:
 
 def curves_together(results: Sequence[ShownResults], names: Sequence[str]) -> Section:
     """The curves of everyone, all systems in one figure per metric."""
-    blocks: list[Block] = []
-    for metric, output in dict.fromkeys(pair for one in results for pair in _with_curves(one)):
-        lines = {}
-        for name, one in zip(names, results, strict=True):
-            value = next((e.value for e in one.of(metric, output) if e.group == EVERYONE), None)
-            if isinstance(value, Curve):
-                lines[name] = value
-        figure = curve_figure(lines, metric, output, "all systems")
-        if figure is not None:
-            blocks.append(figure)
-    return _limited("Curves of all systems", blocks, "systems-curves")
+    figures = []
+    for pair in dict.fromkeys(pair for system in results for pair in _with_curves(system)):
+        lines = {
+            name: estimate.value
+            for name, system in zip(names, results, strict=True)
+            for estimate in system.of(*pair)
+            if estimate.group == EVERYONE and isinstance(estimate.value, Curve)
+        }
+        figures.append(curve_figure(lines, *pair, "all systems"))
+    return _limited("Curves of all systems", figures, "systems-curves")
 
 
 def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve", about: str = "") -> Figure | None:
@@ -76,10 +72,8 @@ def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve",
     first = next(iter(drawn.values()))
     columns = COLUMNS if len(drawn) <= FEW else COLUMNS // 3
     rows: list[tuple[Cell, ...]] = []
-    total = 0
     for name, curve in drawn.items():
         places = visible(curve, columns)
-        total += len(curve.x)
         threshold = [None] * len(places) if curve.threshold is None else _plain(curve.threshold[places])
         rows.extend(zip([name] * len(places), _plain(curve.x[places]), _plain(curve.y[places]), threshold, strict=True))
     x_name, y_name = (WORDING["axes"].get(axis, axis) for axis in (first.x_name, first.y_name))
@@ -91,15 +85,15 @@ def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve",
     table = Table(title, ("line", x_name, y_name, "threshold"), tuple(rows))
     region = _region(rows, first.log_x, log_y)
     chart = Lines(threshold=3, log_x=first.log_x, log_y=log_y, x_domain=region.get("x"), y_domain=region.get("y"))
-    caption = ""
-    if total > len(rows):
-        caption = f"{total:,} points, thinned to the {len(rows):,} that a screen can show; all are in the JSON and CSV."
+    total = sum(len(curve.x) for curve in drawn.values())
+    thinned = f"{total:,} points, thinned to the {len(rows):,} that a screen can show; all are in the JSON and CSV."
+    caption = thinned if total > len(rows) else ""
     return Figure(title, chart, table, caption, name=f"{metric}-{output}-{about}".strip("-"))
 
 
 def confusion_section(results: ShownResults) -> Section:
     """The matrix of everyone for each output that is one."""
-    blocks: list[Block] = [
+    blocks = [
         _matrix_figure(estimate.value, estimate.metric, estimate.output)
         for estimate in results.estimates
         if isinstance(estimate.value, Grid) and estimate.group == EVERYONE
@@ -164,10 +158,10 @@ def _with_curves(results: Results) -> list[tuple[str, str]]:
     return list(dict.fromkeys((e.metric, e.output) for e in results.estimates if isinstance(e.value, Curve)))
 
 
-def _limited(title: str, blocks: list[Block], name: str) -> Section:
-    if len(blocks) > MOST_FIGURES:
-        left = len(blocks) - MOST_FIGURES
-        blocks = [*blocks[:MOST_FIGURES], Text(f"{left} more curves are in the JSON and CSV.", "small")]
+def _limited(title: str, figures: Sequence[Figure | None], name: str) -> Section:
+    blocks: list[Block] = [figure for figure in figures if figure is not None]
+    if (left := len(blocks) - MOST_FIGURES) > 0:
+        blocks[MOST_FIGURES:] = [Text(f"{left} more curves are in the JSON and CSV.", "small")]
     return Section(title, blocks, name=name)
 
 

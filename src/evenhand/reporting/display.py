@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -54,7 +54,6 @@ class ShownResults(Results):
         return tuple(contrasts_of(self.contrasts, *self.first, order=1))
 
     def unit(self, metric: str, output: str) -> str:
-        """The unit of a value."""
         return "%" if (metric, output) in self.shares else ""
 
     def points(self, metric: str, output: str) -> str:
@@ -89,28 +88,24 @@ def task_title(task: str, names: DisplayNames | None = None) -> str:
 
 def shown(results: Results) -> ShownResults:
     """The results with display names; results that have them already are returned as they are."""
-    if isinstance(results, ShownResults):
-        return results
-    return _Translation(results).results()
+    return results if isinstance(results, ShownResults) else _Translation(results).results()
 
 
 def shown_output(results: Results, metric: str, output: str) -> Output:
     """How a metric and output of stored results are called in the shown ones."""
-    if isinstance(results, ShownResults):
-        return metric, output
-    return _Translation(results).output(metric, output)
+    return (metric, output) if isinstance(results, ShownResults) else _Translation(results).output(metric, output)
 
 
 def shown_comparison(comparison: Comparison, results: Results) -> Comparison:
     """The comparison with the display names of the results of one of its models."""
     if isinstance(results, ShownResults):
         return comparison
-    names = _Translation(results)
-    titles = ((value, names.names.value(value.metric, value.output)) for value in comparison.left_out)
+    translation = _Translation(results)
+    titles = ((value, translation.names.value(value.metric, value.output)) for value in comparison.left_out)
     return replace(
         comparison,
-        contrasts=tuple(names.renamed(c, group=names.group(c.group)) for c in comparison.contrasts),
-        gaps=tuple(names.renamed(gap, by=names.by(gap.by)) for gap in comparison.gaps),
+        contrasts=tuple(map(translation.renamed, comparison.contrasts)),
+        gaps=tuple(map(translation.renamed, comparison.gaps)),
         # which the results of the first model may not know
         left_out=tuple(replace(value, metric=title, output=title) for value, title in titles),
     )
@@ -120,13 +115,6 @@ def shown_group(group: Group, names: DisplayNames) -> Group:
     """A group under its display names; what is not annotated stays marked as such."""
     terms = ((name, level if level == MISSING else names.level(name, level)) for name, level in group.terms)
     return Group(tuple((names.attribute(name), level) for name, level in terms))
-
-
-def shown_pair(pair: Contrast, names: DisplayNames) -> Contrast:
-    """A comparison of two groups under their display names."""
-    first, second = shown_group(pair.first, names), shown_group(pair.second, names)
-    worse = None if pair.worse is None else shown_group(pair.worse, names)
-    return replace(pair, first=first, second=second, worse=worse)
 
 
 class _Translation:
@@ -145,13 +133,26 @@ class _Translation:
         }
         self.groups: dict[Group, Group] = {}
         self.levels: dict[str, dict[str, str]] = {}
+        self.rules: Mapping[str, Callable[[Any], Any]] = {  # of the fields that hold keys, by name
+            **dict.fromkeys(("group", "first", "second", "worse", "worst", "best"), self.group),
+            **dict.fromkeys(("eligible", "excluded"), lambda groups: tuple(map(self.group, groups))),
+            "shrunken": lambda values: {self.group(group): value for group, value in values.items()},
+            "by": self.by,
+            "value": self.value,
+        }
+        self.keyed: dict[type, list[str]] = {}  # by the class of an entry: its fields that hold keys
 
     def output(self, metric: str, output: str) -> Output:
         return self.outputs.get((metric, output), (metric, output))
 
     def renamed(self, entry: _Entry, **changes: Any) -> _Entry:
-        """An entry of the results with the names of its metric and output, and other changes."""
+        """An entry of the results with names for its metric and output, and for its other keys or as `changes` say."""
         metric, output = self.output(entry.metric, entry.output)
+        if type(entry) not in self.keyed:
+            self.keyed[type(entry)] = [name for name in self.rules if name in vars(entry)]
+        keyed = () if changes else self.keyed[type(entry)]
+        keys = {name: key for name in keyed if (key := getattr(entry, name)) is not None}
+        changes |= {name: self.rules[name](key) for name, key in keys.items()}
         return replace(entry, metric=metric, output=output, **changes)
 
     def level(self, attribute: str, level: str) -> str:
@@ -170,9 +171,6 @@ class _Translation:
             self.groups[group] = Group(tuple(terms))
         return self.groups[group]
 
-    def some(self, group: Group | None) -> Group | None:
-        return None if group is None else self.group(group)
-
     def by(self, attributes: Sequence[str]) -> tuple[str, ...]:
         return tuple(map(self.names.attribute, attributes))
 
@@ -182,24 +180,6 @@ class _Translation:
         attribute = next((name for name, levels in self.stored.levels.items() if set(value.rows) & set(levels)), "")
         rows, columns = (tuple(self.level(attribute, key) for key in keys) for keys in (value.rows, value.columns))
         return replace(value, rows=rows, columns=columns)
-
-    def contrast(self, contrast: Contrast) -> Contrast:
-        first, second, worse = self.group(contrast.first), self.group(contrast.second), self.some(contrast.worse)
-        return self.renamed(contrast, first=first, second=second, worse=worse)
-
-    def family(self, family: Family) -> Family:
-        return self.renamed(family, groups=tuple(map(self.group, family.groups)))
-
-    def summary(self, summary: Summary) -> Summary:
-        return self.renamed(
-            summary,
-            by=self.by(summary.by),
-            worst=self.some(summary.worst),
-            best=self.some(summary.best),
-            eligible=tuple(map(self.group, summary.eligible)),
-            excluded=tuple(map(self.group, summary.excluded)),
-            shrunken={self.group(group): value for group, value in summary.shrunken.items()},
-        )
 
     def shares(self) -> frozenset[Output]:
         beyond = {
@@ -220,20 +200,22 @@ class _Translation:
         if isinstance(stored.contrasts, Contrasts):
             families = stored.contrasts.families
             kept_families = [f for f in families if first is None or (f.metric, f.output) == first]
-            contrasts = Contrasts(tuple(map(self.family, kept_families)))
+            contrasts = Contrasts(
+                tuple(self.renamed(f, groups=tuple(map(self.group, f.groups))) for f in kept_families)
+            )
         else:
             order = 1 if one_of_many else None
             pairs = stored.contrasts if first is None else contrasts_of(stored.contrasts, *first, order=order)
-            contrasts = tuple(map(self.contrast, pairs))
+            contrasts = tuple(map(self.renamed, pairs))
         changed: dict[str, Any] = {
             "estimates": tuple(
-                self.renamed(e, group=self.group(e.group), value=self.value(e.value))
+                self.renamed(e)
                 for e in stored.estimates
                 if not one_of_many or len(e.group.terms) <= 1 or (e.metric, e.output) == first
             ),
             "contrasts": contrasts,
-            "omnibus": tuple(self.renamed(o, by=self.by(o.by)) for o in stored.omnibus),
-            "summaries": tuple(map(self.summary, stored.summaries)),
+            "omnibus": tuple(map(self.renamed, stored.omnibus)),
+            "summaries": tuple(map(self.renamed, stored.summaries)),
             "metrics": tuple(
                 MetricFact(metric, fact.definition, {name: direction}, fact.parameters)
                 for fact in stored.metrics

@@ -12,6 +12,7 @@ from typing import Any
 
 from evenhand.core.errors import MissingExtraError, OptionError
 from evenhand.core.page import Cell, Figure, Forest, Interval, Lines, Matrix, Table
+from evenhand.files.writing import write_file
 from evenhand.reporting.canvas import (
     INK,
     SOFT,
@@ -42,9 +43,9 @@ def svg(figure: Figure, width: int = WIDE, *, alone: bool = False) -> str:
     """The figure as SVG of a width in pixels; `alone`: as a file, on white paper, with its legend."""
     chart, table = figure.chart, figure.data
     if isinstance(chart, Forest):
-        canvas = draw_forest(chart, table, width)
+        canvas = _draw_forest(chart, table, width)
     elif isinstance(chart, Lines):
-        canvas = draw_lines(chart, table, width, alone=alone, heading=figure.title)
+        canvas = _draw_lines(chart, table, width, alone=alone, heading=figure.title)
     else:
         canvas = _draw_matrix(chart, table, width)
     return canvas.text(figure.title, alone=alone)
@@ -52,11 +53,8 @@ def svg(figure: Figure, width: int = WIDE, *, alone: bool = False) -> str:
 
 def write_figure(figure: Figure, path: Path, width: int = WIDE) -> None:
     """Write the figure in the format that the name of the file tells; PNG, JPEG and PDF need typst."""
-    from evenhand.files.writing import write_file
-
     check_format(path)
-    form = path.suffix.lower().removeprefix(".")
-    write_file(path, picture(svg(figure, width, alone=True), form))
+    write_file(path, picture(svg(figure, width, alone=True), path.suffix.lower().removeprefix(".")))
 
 
 def check_format(path: Path) -> None:
@@ -82,10 +80,8 @@ def picture(drawn: str, form: str) -> bytes:
         buffer = io.BytesIO()
         Image.open(io.BytesIO(picture(drawn, "png"))).convert("RGB").save(buffer, "jpeg", quality=95)
         return buffer.getvalue()
-    try:
-        import typst
-    except ImportError:
-        raise MissingExtraError(f"A figure as {form.upper()} needs typst", "pdf") from None
+    import typst
+
     literal = drawn.replace("\\", "\\\\").replace('"', '\\"')
     source = f'#set page(width: auto, height: auto, margin: 0pt)\n#image(bytes("{literal}"), format: "svg")'
     data = source.encode("utf-8")
@@ -129,13 +125,13 @@ class _ForestRow:
         return TONES["muted" if self.muted else self.tone]
 
 
-def draw_forest(chart: Forest, table: Table, width: int) -> Canvas:
+def _draw_forest(chart: Forest, table: Table, width: int) -> Canvas:
     """Rows with points and intervals, their values written at the right where there is space."""
-    at = chart.series
+    at, narrow = chart.series, width < 500
     series = list(dict.fromkeys(cell_text(row[at]) for row in table.rows)) if at is not None else []
-    rows = _forest_rows(replace(chart, count=None) if width < 500 else chart, table, series)
+    rows = _forest_rows(replace(chart, count=None) if narrow else chart, table, series)
     count = max((row.line for row in rows), default=-1) + 1
-    many, narrow = count > MOST_LABELLED, width < 500
+    many = count > MOST_LABELLED
     step = max(460 / max(count, 1), 2.0) if many else 26.0
     space = 20.0 if any(chart.swatches) else 0.0
     longest = max((row.wide for row in rows), default=0.0)
@@ -145,7 +141,10 @@ def draw_forest(chart: Forest, table: Table, width: int) -> Canvas:
     right += max((lane + 1 for lane in lanes), default=0) * _LANE
     top, bottom = 6.0, 6.0 + count * step
     is_difference = any(row.point.unit == "points" for row in rows)
-    span = chart.domain or _forest_span(chart, rows)
+    ends = [end for row in rows for end in (row.point.value, row.point.low, row.point.high) if end is not None]
+    if chart.reference is not None:
+        ends += [chart.reference - (chart.margin or 0.0), chart.reference + (chart.margin or 0.0)]
+    span = chart.domain or padded_span(ends)
     axis = Axis(*span, left, width - right, percent=chart.percent, suffix="" if is_difference else " %")
     canvas = Canvas(width, bottom + (40.0 if chart.axis else 26.0))
     canvas.bottom_axis(axis, top, bottom, f"{chart.axis} (points)" if is_difference and chart.axis else chart.axis)
@@ -208,13 +207,6 @@ def _bracket(canvas: Canvas, x: float, step: float, top: float, rows: tuple[int,
     canvas.words(x + 7, (low + high) / 2, mark, "mark", anchor="middle", fill=INK, turn=90)
 
 
-def _forest_span(chart: Forest, rows: Sequence[_ForestRow]) -> tuple[float, float]:
-    ends = [end for row in rows for end in (row.point.value, row.point.low, row.point.high) if end is not None]
-    if chart.reference is not None:
-        ends += [chart.reference - (chart.margin or 0.0), chart.reference + (chart.margin or 0.0)]
-    return padded_span(ends)
-
-
 def _reference(canvas: Canvas, chart: Forest, axis: Axis, top: float, bottom: float) -> None:
     """The dashed line and its band."""
     if chart.reference is None:
@@ -268,17 +260,16 @@ def _row_label(canvas: Canvas, row: _ForestRow, x: float, y: float, space: float
     canvas.close("text")
 
 
-def _interval(value: Cell) -> Interval:
-    if not isinstance(value, Interval):
-        value = Interval(float(value)) if isinstance(value, int | float) else Interval(None)
-    return replace(value, value=_finite(value.value), low=_finite(value.low), high=_finite(value.high))
+def _interval(cell: Cell) -> Interval:
+    """A cell as a point with its ends, where they are finite."""
+    if not isinstance(cell, Interval):
+        cell = Interval(float(cell)) if isinstance(cell, int | float) else Interval(None)
+    numbers = (cell.value, cell.low, cell.high)
+    value, low, high = (end if end is not None and math.isfinite(end) else None for end in numbers)
+    return replace(cell, value=value, low=low, high=high)
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def draw_lines(chart: Lines, table: Table, width: int, *, alone: bool, heading: str = "") -> Canvas:
+def _draw_lines(chart: Lines, table: Table, width: int, *, alone: bool, heading: str) -> Canvas:
     """Curves with their axes; points that a logarithmic axis has no place for are left out."""
     wide, tall = chart.size or (float(width), 360.0 if width > 500 else 300.0)
     left, right, top, bottom = 56.0, 14.0, 34.0 if chart.framed and heading else 10.0, 44.0
@@ -294,7 +285,7 @@ def draw_lines(chart: Lines, table: Table, width: int, *, alone: bool, heading: 
         canvas.words((left + wide - right) / 2, 18, heading, "label", anchor="middle", fill=INK, font_size=14)
         canvas.add("rect", "frame", **box, fill="none", stroke=SOFT)
     canvas.open("svg", **box, overflow="hidden")
-    _bands(canvas, chart, table, list(lines), x_axis, y_axis, (left, top))
+    _bands(canvas, chart, table, list(lines), x_axis, y_axis)
     for place, (name, line) in enumerate(lines.items()):
         steps: list[tuple[float, float]] = []
         for x, y in line:
@@ -324,15 +315,7 @@ def _pen(chart: Lines, place: int) -> dict[str, Any]:
     return {"stroke": line_colour(place, chart.colours), "stroke_width": 2}
 
 
-def _bands(
-    canvas: Canvas,
-    chart: Lines,
-    table: Table,
-    names: Sequence[str],
-    x_axis: Axis,
-    y_axis: Axis,
-    corner: tuple[float, float],
-) -> None:
+def _bands(canvas: Canvas, chart: Lines, table: Table, names: Sequence[str], x_axis: Axis, y_axis: Axis) -> None:
     """The intervals of each line as an area behind it."""
     if chart.low is None or chart.high is None:
         return
@@ -350,7 +333,7 @@ def _bands(
             continue
         ends.sort()
         outline = [(x, high) for x, _, high in ends] + [(x, low) for x, low, _ in reversed(ends)]
-        at = [(x_axis.place(x) - corner[0], y_axis.clamped(y) - corner[1]) for x, y in outline]
+        at = [(x_axis.place(x) - x_axis.start, y_axis.clamped(y) - y_axis.end) for x, y in outline]
         css, colour = f"{line_class(place)} area", line_colour(place, chart.colours)
         canvas.add("path", css, f"{name}: interval", d=path_of(at) + "Z", fill=colour, fill_opacity=0.15)
 

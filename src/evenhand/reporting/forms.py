@@ -1,10 +1,8 @@
 """The forms in which a report can be written: pages, and tables for papers and programs.
 
-CSV and JSON are the twin of the report: every number that is printed, at full precision. Of a CSV
-`report.csv` the values of groups are in the file itself; pairs, gaps, coverage and the points of curves are
-in files beside it (`report-pairs.csv`, `report-gaps.csv`, `report-coverage.csv`, `report-curves.csv`). Cells that a
-spreadsheet would run as formulas are quoted. LaTeX has the tables that papers show: models × metrics, groups × models,
-and what a family adds for papers.
+CSV and JSON are the twin of the report: every number that is printed, at full precision. `report.csv` has the values
+of groups; pairs, gaps, coverage and the points of curves are in files beside it (`report-pairs.csv`, …). Cells that a
+spreadsheet would run as formulas are quoted.
 """
 
 from __future__ import annotations
@@ -22,18 +20,27 @@ import numpy as np
 from evenhand.core.errors import OptionError
 from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.page import Cell, Figure, Interval, Section, Table
+from evenhand.core.printing import printable
 from evenhand.core.records import EVERYONE
-from evenhand.core.results import Results
+from evenhand.core.results import Estimate, Results
 from evenhand.files.writing import write_file
-from evenhand.reporting.display import ShownResults, task_title
+from evenhand.reporting.display import NO_OUTPUT, ShownResults, shown, task_title
 from evenhand.reporting.html import write_page
 from evenhand.reporting.markup import PREAMBLE, latex_table, markdown_section, markdown_table, markdown_text
-from evenhand.reporting.methods import methods_table, number_of
-from evenhand.reporting.model_card import write_card
 from evenhand.reporting.pdf import write_pdf
-from evenhand.reporting.phrases import WORDING, as_cell, direction_of, group_words, value_name
+from evenhand.reporting.phrases import (
+    WORDING,
+    as_cell,
+    direction_of,
+    gap_sentence,
+    group_words,
+    headline,
+    in_words,
+    value_name,
+)
 from evenhand.reporting.reported import MANY, Reported, names_of, report_page, reported, reported_folder
-from evenhand.reporting.sections import gap_of, widest
+from evenhand.reporting.rounding import number_of
+from evenhand.reporting.sections import gap_of, methods_table, widest
 from evenhand.store.runs import Run
 
 if TYPE_CHECKING:
@@ -41,11 +48,13 @@ if TYPE_CHECKING:
 
     from evenhand.stats.gate import GateOutcome
 
+# What Hugging Face calls the tasks that are nearest to ours; anything else keeps our own name.
+_TASK_TYPES = {"fairface": "image-classification", "uccs/detection": "object-detection"}
+_TASK_TYPES |= {"fhibe/person_localization": "object-detection", "fhibe/keypoint_estimation": "keypoint-detection"}
 Writer = Callable[[Sequence[Reported], Path], object]
 
 
 def write_report(runs: Sequence[Run | Path | str], path: Path, form: str = "html", *, intervals: bool = True) -> Path:
-    """Write a report of runs in one of the forms, and give its path."""
     writer_of(form, intervals=intervals)(opened(runs, form), path)
     return path
 
@@ -105,9 +114,7 @@ def write_json(runs: Sequence[Reported], path: Path) -> None:
 
 def write_markdown(runs: Sequence[Reported], path: Path) -> None:
     """The tables for papers, then the sections of each report, as Markdown."""
-    parts = [
-        "\n".join((f"**{markdown_text(table.title)}**\n", markdown_table(table), "")) for table in paper_tables(runs)
-    ]
+    parts = [f"**{markdown_text(table.title)}**\n\n{markdown_table(table)}\n" for table in paper_tables(runs)]
     for run in runs:
         parts.append(f"# {markdown_text(task_title(run.results.task))}: {markdown_text(run.results.model)}\n")
         parts.extend(markdown_section(section, 2) for section in run.sections)
@@ -171,25 +178,23 @@ def _metric_tables(models: Sequence[ShownResults], names: Sequence[str], title: 
     )
     titles = [value_name(*pair) for pair in pairs]
     better = tuple(direction_of(models[0], *pair) for pair in pairs)
-    cells = [[_overall(model, pair) for pair in pairs] for model in models]
+    overall = [{(e.metric, e.output): e.number for e in model.estimates if e.group == EVERYONE} for model in models]
+    # Without intervals, which a table of many metrics has no space for.
+    cells = [
+        [Interval(values.get(pair), unit=model.unit(*pair)) for pair in pairs]
+        for model, values in zip(models, overall, strict=True)
+    ]
     if sum(map(len, titles)) <= 60:
         rows: tuple[tuple[Cell, ...], ...] = tuple((name, *values) for name, values in zip(names, cells, strict=True))
         yield Table(title, ("Model", *titles), rows, form="paper", better=("", *better))
         return
-    columns = list(zip(titles, *cells, strict=True))
     arrows = {"higher": " ↑", "lower": " ↓"}
-    for start in range(0, len(columns), 30):
-        part = f" ({start // 30 + 1})" if len(columns) > 30 else ""
-        some = columns[start : start + 30]
-        ways = better[start : start + 30]
-        lines = tuple((name + arrows.get(way, ""), *values) for (name, *values), way in zip(some, ways, strict=True))
-        yield Table(title + part, ("Metric", *names), lines, form="paper by metric", better=ways)
-
-
-def _overall(model: ShownResults, pair: tuple[str, str]) -> Interval:
-    """A value of everyone without its interval, which a table of many metrics has no space for."""
-    value = next((e.number for e in model.of(*pair) if e.group == EVERYONE), None)
-    return Interval(value, unit=model.unit(*pair))
+    marked = [name + arrows.get(way, "") for name, way in zip(titles, better, strict=True)]
+    lines = tuple(zip(marked, *cells, strict=True))
+    for start in range(0, len(lines), 30):
+        part = f" ({start // 30 + 1})" if len(lines) > 30 else ""
+        some = slice(start, start + 30)
+        yield Table(title + part, ("Metric", *names), lines[some], form="paper by metric", better=better[some])
 
 
 def _group_tables(models: Sequence[ShownResults], names: Sequence[str], most: int = 4) -> Iterator[Table]:
@@ -200,11 +205,12 @@ def _group_tables(models: Sequence[ShownResults], names: Sequence[str], most: in
     better = direction_of(models[0], *first)
     for start in range(0, len(models), most):
         some, called = models[start : start + most], names[start : start + most]
+        own = [{e.group: e for e in model.of(*first)} for model in some]
         rows: list[tuple[Cell, ...]] = []
         for group in groups:
-            own = [next((e for e in model.of(*first) if e.group == group), None) for model in some]
-            size = next((e.rows for e in own if e is not None), 0)
-            values = [as_cell(e, some[0].unit(*first)) if e is not None else Interval(None) for e in own]
+            size = next((known[group].rows for known in own if group in known), 0)
+            unit = some[0].unit(*first)
+            values = [as_cell(known[group], unit) if group in known else Interval(None) for known in own]
             rows.append((group_words(group), size, *values))
         if rows:
             part = f" ({start // most + 1})" if len(models) > most else ""
@@ -220,16 +226,13 @@ def _family_tables(runs: Sequence[Reported], names: Sequence[str]) -> Iterator[T
     """
     merged: dict[tuple[str, tuple[str, ...]], Table] = {}
     for name, run in zip(names, runs, strict=True):
-        for section in run.added:
-            for table in tables_of(section):
-                if table.form != "paper":
-                    continue
-                if table.columns[0].lower() not in ("model", "method", "system"):
-                    rows = tuple((name, *row) for row in table.rows)
-                    better = ("", *table.better) if table.better else ()
-                    table = replace(table, columns=("Model", *table.columns), rows=rows, better=better)
-                key = (table.title, table.columns)
-                merged[key] = replace(table, rows=(*merged[key].rows, *table.rows)) if key in merged else table
+        for table in (table for section in run.added for table in tables_of(section) if table.form == "paper"):
+            if table.columns[0].lower() not in ("model", "method", "system"):
+                rows = tuple((name, *row) for row in table.rows)
+                better = ("", *table.better) if table.better else ()
+                table = replace(table, columns=("Model", *table.columns), rows=rows, better=better)
+            key = (table.title, table.columns)
+            merged[key] = replace(table, rows=(*merged[key].rows, *table.rows)) if key in merged else table
     yield from merged.values()
 
 
@@ -245,35 +248,26 @@ def tables_of(section: Section) -> Iterator[Table]:
 
 
 def _pairs(results: Results) -> Iterator[dict[str, Any]]:
-    for c in results.contrasts:
-        yield {
-            "metric": c.metric, "output": c.output, "first": str(c.first), "second": str(c.second),
-            "difference": c.difference, "low": c.low, "high": c.high, "p": c.p, "adjusted": c.adjusted,
-            "verdict": c.verdict.value if c.verdict else "", "worse": str(c.worse) if c.worse is not None else "",
-            "test": c.test, "interval": c.interval, "family": c.family, "family_size": c.family_size,
-            "correction": c.correction, "detectable": c.detectable, "margin": c.margin, "shared_rows": c.shared_rows,
-        }  # fmt: skip
+    for pair in results.contrasts:
+        facts = {name: value for name, value in vars(pair).items() if name not in ("effects", "notes")}
+        groups = {name: "" if facts[name] is None else str(facts[name]) for name in ("first", "second", "worse")}
+        yield {**facts, **groups, "verdict": pair.verdict.value if pair.verdict else ""}
 
 
 def _gaps(results: Results) -> Iterator[dict[str, Any]]:
-    for s in results.summaries:
-        reference = s.reference
-        values = {name: None if isinstance(value, Undefined) else value for name, value in s.values.items()}
-        yield {
-            "metric": s.metric, "output": s.output, "by": " × ".join(s.by),
-            "worst": str(s.worst) if s.worst is not None else "", "best": str(s.best) if s.best is not None else "",
-            **values,
-            "gap_by_chance": reference.mean if reference else None,
-            "gap_by_chance_95": reference.upper if reference else None,
-            "excess_gap": reference.excess if reference else None, "p": reference.p if reference else None,
-            "groups": len(s.eligible), "excluded": len(s.excluded),
-        }  # fmt: skip
+    columns = {"gap_by_chance": "mean", "gap_by_chance_95": "upper", "excess_gap": "excess", "p": "p"}
+    for summary in results.summaries:
+        facts = {"metric": summary.metric, "output": summary.output, "by": " × ".join(summary.by)}
+        ends = {name: str(group or "") for name, group in (("worst", summary.worst), ("best", summary.best))}
+        values = {name: None if isinstance(value, Undefined) else value for name, value in summary.values.items()}
+        chance = {name: getattr(summary.reference, field, None) for name, field in columns.items()}
+        counts = {"groups": len(summary.eligible), "excluded": len(summary.excluded)}
+        yield {**facts, **ends, **values, **chance, **counts}
 
 
 def _coverage(results: Results) -> Iterator[dict[str, Any]]:
-    coverage = results.coverage
-    counts = {name: getattr(coverage, name) for name in WORDING["coverage"]}
-    counts |= {f"reason: {reason}": count for reason, count in coverage.reasons.items()}
+    counts = {name: getattr(results.coverage, name) for name in WORDING["coverage"]}
+    counts |= {f"reason: {reason}": count for reason, count in results.coverage.reasons.items()}
     counts |= {f"rows without {name}": count for name, count in results.missing_attributes.items()}
     yield from ({"what": what, "count": count} for what, count in counts.items())
 
@@ -283,11 +277,10 @@ def _curves(results: Results) -> Iterator[pl.DataFrame]:
 
     for e in results.estimates:
         if isinstance(e.value, Curve):
-            size = len(e.value.x)
             facts = {"task": results.task, "model": results.model, "metric": e.metric, "output": e.output}
             facts |= {"group": str(e.group), "x_name": e.value.x_name, "y_name": e.value.y_name}
-            points = {"x": e.value.x, "y": e.value.y}
-            points["threshold"] = np.full(size, np.nan) if e.value.threshold is None else e.value.threshold
+            thresholds = np.full(len(e.value.x), np.nan) if e.value.threshold is None else e.value.threshold
+            points = {"x": e.value.x, "y": e.value.y, "threshold": thresholds}
             frame = pl.DataFrame({name: np.asarray(column, dtype=np.float64) for name, column in points.items()})
             yield frame.select(*(pl.lit(text).alias(name) for name, text in facts.items()), *points)
 
@@ -299,6 +292,66 @@ def _cells(results: Results) -> Iterator[dict[str, Any]]:
             for row, counts in zip(e.value.rows, e.value.values, strict=True):
                 for column, count in zip(e.value.columns, counts, strict=True):
                     yield {**facts, "row": row, "column": column, "value": float(count)}
+
+
+def card(results: Sequence[Results]) -> str:
+    """A fragment for a model card: the `model-index` that Hugging Face reads, then what it says in words.
+
+    The worst group and the gap stand beside the overall value, so that a card does not say how
+    well a model does without saying for which group it performs worse.
+    """
+    import yaml
+
+    models = dict.fromkeys(run.model for run in results)
+    index = [{"name": model, "results": [_entry(run) for run in results if run.model == model]} for model in models]
+    front = yaml.safe_dump({"model-index": index}, sort_keys=False, allow_unicode=True, width=1000)
+    return printable(f"---\n{front}---\n\n## Evaluation by group\n\n" + "\n\n".join(map(_words, results)) + "\n")
+
+
+def _entry(results: Results) -> dict[str, Any]:
+    first = headline(results)
+    metrics: list[dict[str, Any]] = []
+    if first is not None:
+        overall, summary, name = results.get(*first), widest(results, first), value_name(*first)
+        if overall.number is not None:
+            metrics.append(_metric(name, overall))
+        if summary is not None and summary.worst is not None:
+            metrics.append(_metric(f"{name}, worst group ({summary.worst})", results.get(*first, summary.worst)))
+            even = "" if summary.reference is None else f" (expected by chance alone: {summary.reference.mean:.4g})"
+            gap = f"{name}, gap by {' × '.join(summary.by)}{even}"
+            metrics.append({"type": "max_gap", "name": gap, "value": summary.values["max_gap"]})
+    family = results.task.partition("/")[0]
+    kind = _TASK_TYPES.get(results.task) or _TASK_TYPES.get(family) or family
+    return {
+        "task": {"type": kind, "name": results.task},
+        "dataset": {"type": family, "name": results.dataset or family},
+        "metrics": metrics,
+        "source": {"name": f"evenhand {results.version}".strip()},
+    }
+
+
+def _metric(name: str, estimate: Estimate) -> dict[str, Any]:
+    limits = {} if estimate.low is None else {"confidence_interval": [estimate.low, estimate.high]}
+    return {"type": estimate.output, "name": name, "value": estimate.number, **limits}
+
+
+def _words(results: Results) -> str:
+    results = shown(results)
+    first = results.first
+    title = f"### {markdown_text(task_title(results.task, results.names))}"
+    if first == NO_OUTPUT:
+        return f"{title}\n\nNo metric has a value."
+    unit = results.unit(*first)
+    overall = results.get(*first)
+    lines = [title, "", markdown_text(f"{value_name(*first)}: {in_words(overall, unit)}, n = {overall.rows:,}.")]
+    rows = tuple(
+        (group_words(e.group), e.rows, as_cell(e, unit))
+        for e in results.of(*first)
+        if len(e.group.terms) == 1 and not e.group.is_missing
+    )
+    lines += ["", markdown_table(Table("", ("group", "n", value_name(*first)), rows))]
+    gaps = [gap_sentence(s, unit) for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
+    return "\n".join([*lines, "", *map(markdown_text, gaps), "", *WORDING["cautions"].values()])
 
 
 def write_junit(verdicts: Sequence[GateOutcome], suite: str, path: Path) -> None:
@@ -326,5 +379,5 @@ FORMS: Mapping[str, tuple[str, Writer]] = {  # the end of a file's name, and wha
     "json": ("json", write_json),
     "markdown": ("md", write_markdown),
     "latex": ("tex", write_latex),
-    "card": ("card.md", write_card),
+    "card": ("card.md", lambda runs, path: write_file(path, card([run.results for run in runs]))),
 }

@@ -11,7 +11,7 @@ from evenhand.core.contrasts import contrasts_of, verdict_counts
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, Table, Text
 from evenhand.core.records import EVERYONE, Group
-from evenhand.core.results import Contrast, Estimate, Omnibus, Results, Status, Summary, Verdict
+from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
 from evenhand.reporting.display import ShownResults, shown, shown_output
 from evenhand.reporting.phrases import (
     SURE,
@@ -152,22 +152,20 @@ def differences(results: ShownResults) -> Section:
             against = ", ".join(dict.fromkeys(levels(_worse_first(pair).second) for pair in standing.below))
             name = by_words(standing.group.by)
             rows.append((levels(standing.group), name, standing_words(standing, unit, higher), against))
-    blocks: list[Block] = []
-    if rows:
-        columns = ("group", "attribute", "performs worse than", "which are")
-        blocks.append(Table("Groups that perform worse beyond chance", columns, tuple(rows)))
-    return Section("Differences between groups", [*blocks, *gaps(results)], name="gaps")
+    columns = ("group", "attribute", "performs worse than", "which are")
+    worse = [Table("Groups that perform worse beyond chance", columns, tuple(rows))] if rows else []
+    return Section("Differences between groups", [*worse, *gaps(results)], name="gaps")
 
 
 def gaps(results: ShownResults) -> list[Block]:
     """The difference between best and worst group of each attribute, beside what chance alone would show."""
     rows: list[tuple[Cell, ...]] = []
     texts: list[Block] = []
+    points = results.points(*results.first)
     for summary in _summaries(results):
         gap = summary.values.get("max_gap")
         if isinstance(gap, float):
-            points, reference = results.points(summary.metric, summary.output), summary.reference
-            mean, p = (reference.mean, reference.p) if reference else (None, None)
+            mean, p = (summary.reference.mean, summary.reference.p) if summary.reference else (None, None)
             ends = levels(summary.worst), levels(summary.best), len(summary.eligible), len(summary.excluded)
             both = Interval(gap, unit=points), Interval(mean, unit=points)
             rows.append((by_words(summary.by), *both, p_value(p), *ends))
@@ -178,16 +176,12 @@ def gaps(results: ShownResults) -> list[Block]:
         return texts
     columns = ("by", "gap", "expected by chance alone", "p", "worst", "best", "groups", "left out")
     caption = "Gap: best minus worst group. Chance always makes some gap: compare the two columns."
-    table = Table("Gap between best and worst group", columns, tuple(rows), caption)
-    return [table, *texts]
+    return [Table("Gap between best and worst group", columns, tuple(rows), caption), *texts]
 
 
 def spread(results: ShownResults) -> Section:
     """Other numbers of spread, and whether there is any difference at all."""
-    summaries = _summaries(results)
-    omnibus = [o for o in results.omnibus if (o.metric, o.output) == results.first]
-    blocks: list[Block] = [_spread(summaries)] if summaries else []
-    blocks += [_omnibus(omnibus)] if omnibus else []
+    blocks = [table for table in (_spread(_summaries(results)), _omnibus(results)) if table.rows]
     return Section("Spread and overall tests", blocks, name="spread", folded=True)
 
 
@@ -204,7 +198,7 @@ def pairs(results: ShownResults) -> Section:
     table = _pairs_table(listed, _pairs_caption(every, listed), "points" if unit else "")
     sure = [contrast for contrast in ranked if contrast.verdict in SURE and contrast.worse is not None][:MOST_DRAWN]
     label = words(results.first[1])
-    drawn: list[Block] = [_difference_figure(list(map(_worse_first, sure)), label, unit)] if sure else []
+    drawn: list[Block] = [_difference_figure([_worse_first(pair) for pair in sure], label, unit)] if sure else []
     about = Table("What the verdicts mean", ("verdict", "meaning"), tuple(WORDING["verdicts"].items()))
     return Section("All pairs of groups", [*drawn, table, about], name="pairs", folded=True)
 
@@ -245,21 +239,12 @@ def _worse_first(pair: Contrast) -> Contrast:
     """The pair as worse minus better; as it is where neither is worse."""
     if pair.worse != pair.second:
         return pair
+    difference, low, high = (None if v is None else -v for v in (pair.difference, pair.high, pair.low))
     opposite = {"cliffs_delta": "cliffs_delta", "cliffs_delta_low": "cliffs_delta_high"}
     opposite |= {"cliffs_delta_high": "cliffs_delta_low"}
-    return replace(
-        pair,
-        first=pair.second,
-        second=pair.first,
-        difference=_minus(pair.difference),
-        low=_minus(pair.high),
-        high=_minus(pair.low),
-        effects={name: -pair.effects[other] for name, other in opposite.items() if other in pair.effects},
-    )
-
-
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value
+    effects = {name: -pair.effects[other] for name, other in opposite.items() if other in pair.effects}
+    turned = replace(pair, first=pair.second, second=pair.first, effects=effects)
+    return replace(turned, difference=difference, low=low, high=high)
 
 
 def _cliffs_delta(pair: Contrast) -> Cell:
@@ -277,10 +262,8 @@ def _difference_figure(pairs: Sequence[Contrast], label: str, unit: str) -> Figu
     )
     title = "Differences that chance does not explain: worse minus better"
     table = Table(title, ("pair", "difference", "verdict"), rows)
-    margin = pairs[0].margin
-    tones = tuple("worse" for _ in rows)
-    axis = f"difference of {label}"
-    chart = Forest(1, axis=axis, reference=0.0, margin=margin, tones=tones, percent=bool(unit))
+    margin, tones = pairs[0].margin, ("worse",) * len(rows)
+    chart = Forest(1, axis=f"difference of {label}", reference=0.0, margin=margin, tones=tones, percent=bool(unit))
     text = f"Shaded: ±{distance_words(margin, unit)}, the threshold for a meaningful difference." if margin else ""
     return Figure(title, chart, table, text, name="pairs")
 
@@ -303,9 +286,11 @@ def _spread(summaries: Sequence[Summary]) -> Table:
     return Table("Other numbers of spread", columns, rows, caption)
 
 
-def _omnibus(tests: Sequence[Omnibus]) -> Table:
+def _omnibus(results: ShownResults) -> Table:
     rows = tuple(
-        (by_words(o.by), words(o.test) or "–", o.statistic, o.freedom, p_value(o.p), o.groups, o.reason) for o in tests
+        (by_words(o.by), words(o.test) or "–", o.statistic, o.freedom, p_value(o.p), o.groups, o.reason)
+        for o in results.omnibus
+        if (o.metric, o.output) == results.first
     )
     columns = ("by", "test", "statistic", "degrees of freedom", "p", "groups", "note")
     return Table("Is there any difference at all?", columns, rows, "One test per attribute, before any pair.")

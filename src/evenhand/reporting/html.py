@@ -30,8 +30,7 @@ from evenhand.core.page import Cell, Figure, Interval, Lines, Section, Table, Te
 from evenhand.core.results import Verdict
 from evenhand.files.writing import write_file
 from evenhand.reporting import canvas, drawing
-from evenhand.reporting.methods import best_cells
-from evenhand.reporting.rounding import cell
+from evenhand.reporting.rounding import best_cells, cell, is_number
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,8 +48,6 @@ class Link:
 
 @dataclass(frozen=True)
 class Article:
-    """One part of a page: a run, a comparison."""
-
     title: str
     sections: Sequence[Section]
     kicker: str = ""  # the small line above the title
@@ -59,8 +56,6 @@ class Article:
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says."""
-
     title: str
     articles: Sequence[Article]
     kicker: str = ""
@@ -133,7 +128,6 @@ class _Data:
 
 
 def write_page(page: Page, path: Path) -> Path:
-    """Write a page and give its path."""
     write_file(path, page_html(page).encode("utf-8"))
     return path
 
@@ -141,17 +135,11 @@ def write_page(page: Page, path: Path) -> Path:
 def page_html(page: Page, *, nonce: str | None = None) -> str:
     """The page as a text; everything in it is escaped."""
     templates, data = environment("evenhand.reporting"), _Data()
-    style, script = asset("page.css"), asset("page.js")
+    own = {"style": asset("page.css"), "script": asset("page.js")}
     body = templates.get_template("page.html.j2").render(page=page, data=data)
-    return templates.get_template("shell.html.j2").render(
-        title=page.title,
-        body=body,
-        style=style,
-        script=script,
-        data=_json(data),
-        nonce=nonce,
-        policy=None if nonce else _policy(style, script),
-    )
+    policy = None if nonce else _policy(**own)
+    shell = templates.get_template("shell.html.j2")
+    return shell.render(title=page.title, body=body, data=_json(data), nonce=nonce, policy=policy, **own)
 
 
 def environment(package: str) -> Environment:
@@ -159,21 +147,16 @@ def environment(package: str) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
+        loader=PackageLoader(package), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    tests: dict[str, Any] = {
-        "a_text": lambda block: isinstance(block, Text),
-        "a_figure": lambda block: isinstance(block, Figure),
-        "curves": lambda figure: isinstance(figure.chart, Lines),
-        "a_number": lambda value: isinstance(value, int | float | Interval | None) and not isinstance(value, bool),
-        "a_verdict": lambda value: value in {verdict.value for verdict in Verdict},
-        "long": lambda table: len(table.rows) > MOST_ROWS,
-    }
-    templates.tests.update(tests)
+    templates.tests.update(
+        a_text=lambda block: isinstance(block, Text),
+        a_figure=lambda block: isinstance(block, Figure),
+        curves=lambda figure: isinstance(figure.chart, Lines),
+        a_number=is_number,
+        a_verdict=lambda value: value in {verdict.value for verdict in Verdict},
+        long=lambda table: len(table.rows) > MOST_ROWS,
+    )
     templates.filters.update(
         cell=cell, best=best_cells, exact=exact, drawings=drawings, alone=partial(drawing.svg, alone=True)
     )
@@ -189,15 +172,11 @@ def drawings(figure: Figure) -> str:
 
 def _policy(style: str, script: str) -> str:
     """The content security policy of a page that stands alone."""
-    parts = (
-        "default-src 'none'",
-        f"script-src 'sha256-{_hash(script)}'",
-        f"style-src 'sha256-{_hash(style)}'",
-        "img-src data: blob:",
-        "base-uri 'none'",
-        "form-action 'none'",
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in (script, style)]
+    return (
+        f"default-src 'none'; script-src 'sha256-{hashes[0]}'; style-src 'sha256-{hashes[1]}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    return "; ".join(parts)
 
 
 def exact(value: Cell) -> str:
@@ -226,7 +205,3 @@ def _json(data: _Data) -> str:
 def asset(name: str) -> str:
     """The text of a file that comes with the package: a style, a script, the head of a document."""
     return (resources.files("evenhand.reporting") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from evenhand.core.page import Figure, Interval, Section, Table, Text
 from evenhand.core.printing import printable
-from evenhand.reporting.methods import best_cells
 from evenhand.reporting.phrases import WORDING
-from evenhand.reporting.rounding import cell
+from evenhand.reporting.rounding import best_cells, cell
 
 PREAMBLE = """% \\usepackage{booktabs} in the preamble gives better rules; without it these are plain lines.
 \\providecommand{\\toprule}{\\hline}
@@ -25,27 +24,25 @@ PREAMBLE = """% \\usepackage{booktabs} in the preamble gives better rules; witho
 
 def latex_table(table: Table, *, intervals: bool = True) -> str:
     """The table as a floating `table`, without its intervals where they would make it too wide."""
-    numeric = [
-        any(isinstance(row[at], int | float | Interval) for row in table.rows) for at in range(len(table.columns))
+    sides = [
+        "r" if any(isinstance(row[at], int | float | Interval) for row in table.rows) else "l"
+        for at in range(len(table.columns))
     ]
     bare = [[replace(v, low=None, high=None) if isinstance(v, Interval) else v for v in row] for row in table.rows]
     shown = table if intervals else replace(table, rows=tuple(map(tuple, bare)))
-    lines = [" & ".join(texts) for texts in _rows(shown, latex_text, r"\textbf{%s}")]
-    size = r"\footnotesize" if len(table.columns) > 5 else r"\small"
-    head = " & ".join(map(latex_text, table.columns))
-    caption = latex_text(f"{table.title}. {table.caption}".strip() if table.caption else f"{table.title}.")
+    caption = latex_text(f"{table.title}. {table.caption}".strip())
     parts = [
         r"\begin{table}[t]",
         r"\centering",
         rf"\caption{{{caption}}}",
         rf"\label{{{label_of(table.title)}}}",
-        size,
+        r"\footnotesize" if len(table.columns) > 5 else r"\small",
         r"\setlength{\tabcolsep}{4pt}",
-        rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numeric)}}}",
+        rf"\begin{{tabular}}{{{''.join(sides)}}}",
         r"\toprule",
-        rf"{head} \\",
+        rf"{' & '.join(map(latex_text, table.columns))} \\",
         r"\midrule",
-        *(rf"{line} \\" for line in lines),
+        *(rf"{' & '.join(texts)} \\" for texts in _rows(shown, latex_text, r"\textbf{%s}")),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -89,10 +86,9 @@ def markdown_section(section: Section, level: int) -> str:
             lines.append(markdown_text(block.text) + "\n")
             continue
         table = block.data if isinstance(block, Figure) else block
-        lines.append(f"**{markdown_text(table.title)}**\n")
-        lines.append(markdown_table(table))
-        lines.append(f"\n{markdown_text(table.caption)}\n" if table.caption else "")
-    lines.extend(markdown_section(inner, level + 1) for inner in section.sections)
+        caption = f"\n{markdown_text(table.caption)}\n" if table.caption else ""
+        lines += [f"**{markdown_text(table.title)}**\n", markdown_table(table), caption]
+    lines += [markdown_section(inner, level + 1) for inner in section.sections]
     return "\n".join(lines)
 
 
@@ -112,8 +108,7 @@ def markdown_text(text: str) -> str:
     text = printable(text, keep="", instead=" ")
     for char in "\\`*_[]|#~!":
         text = text.replace(char, "\\" + char)
-    text = text.replace("://", "\\://").replace("&", "&amp;") if "&" in text else text.replace("://", "\\://")
-    return text.replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace("://", "\\://").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _rows(table: Table, written: Callable[[str], str], bold: str) -> list[list[str]]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from evenhand.core.errors import MissingExtraError
-from evenhand.core.page import Cell, Figure, Interval, Section, Table, Text
+from evenhand.core.page import Figure, Section, Table, Text
 from evenhand.core.printing import printable
 from evenhand.files.writing import write_file
 from evenhand.reporting import drawing
 from evenhand.reporting.html import Page, asset
-from evenhand.reporting.methods import best_cells
-from evenhand.reporting.rounding import cell
+from evenhand.reporting.rounding import best_cells, cell, is_number
 
 MOST_ROWS = 60
 _SHORT = 15  # rows of a table that stays on the page of its figure
@@ -30,7 +29,6 @@ _TONES = {
 
 
 def write_pdf(page: Page, path: Path, *, paper: str = "a4") -> None:
-    """Write a page as PDF."""
     write_file(path, pdf(page, paper=paper))
 
 
@@ -99,7 +97,7 @@ def _table(table: Table, *, titled: bool = True) -> str:
         cells.extend(
             f"{'strong' if (place, at) in best else style}[{escape(cell(value))}]" for at, value in enumerate(row)
         )
-    right = [bool(shown) and all(_is_number(row[at]) for row in shown) for at in range(len(table.columns))]
+    right = [bool(shown) and all(is_number(row[at]) for row in shown) for at in range(len(table.columns))]
     aligned = ", ".join("right" if number else "left" for number in right) + ","
     title = f'#block(sticky: true, text(weight: "bold", size: 9pt)[{escape(table.title)}])\n' if titled else ""
     rules = 'stroke: (x, y) => (bottom: if y == 0 { 0.6pt + rgb("#55616a") } else { 0.3pt + rgb("#dfe4e8") })'
@@ -126,7 +124,3 @@ def quoted(text: str, *, keep_lines: bool = False) -> str:
     """A typst string literal; what can't be printed is left out."""
     safe = printable(text, keep="\n" if keep_lines else "", instead="")
     return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _is_number(value: Cell) -> bool:
-    return value is None or (isinstance(value, int | float | Interval) and not isinstance(value, bool))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -68,7 +69,6 @@ def group_words(group: Group) -> str:
 
 
 def by_words(by: Sequence[str]) -> str:
-    """Attributes in words."""
     return " × ".join(by)
 
 
@@ -158,9 +158,8 @@ def gap_sentence(summary: Summary, unit: str = "") -> str:
     gap = summary.values.get("max_gap")
     if gap is None or isinstance(gap, Undefined):
         return f"By {by}: {gap.reason if isinstance(gap, Undefined) else 'no gap was computed'}."
-    apart = distance_words(gap, unit)
-    text = f"By {by}: lowest and highest group are {apart} apart ({levels(summary.worst)} performs worst, "
-    text += f"{levels(summary.best)} best)."
+    ends = f"{levels(summary.worst)} performs worst, {levels(summary.best)} best"
+    text = f"By {by}: lowest and highest group are {distance_words(gap, unit)} apart ({ends})."
     if summary.reference is not None:
         p = p_value(summary.reference.p)
         text += f" Expected by chance alone: about {distance_words(summary.reference.mean, unit)} "
@@ -179,13 +178,10 @@ def coverage_sentence(results: Results) -> str:
 
 def certainly_worse(contrasts: Sequence[Contrast]) -> dict[Verdict, list[Group]]:
     """The groups that perform worse in some pair beyond chance, by the strongest verdict, in the order of the pairs."""
-    groups: dict[Verdict, list[Group]] = {verdict: [] for verdict in SURE}
-    for verdict in SURE:
-        for contrast in contrasts:
-            known = contrast.worse in groups[Verdict.LARGE] or contrast.worse in groups[verdict]
-            if contrast.verdict is verdict and contrast.worse is not None and not known:
-                groups[verdict].append(contrast.worse)
-    return groups
+    worse = {verdict: [c.worse for c in contrasts if c.verdict is verdict and c.worse is not None] for verdict in SURE}
+    large = dict.fromkeys(worse[Verdict.LARGE])
+    different = [group for group in dict.fromkeys(worse[Verdict.DIFFERENT]) if group not in large]
+    return {Verdict.LARGE: list(large), Verdict.DIFFERENT: different}
 
 
 @dataclass(frozen=True)
@@ -205,20 +201,14 @@ class Standing:
 
 def standings(contrasts: Sequence[Contrast]) -> dict[Group, Standing]:
     """Every group that takes part in a pair, with the pairs that chance does not explain."""
-    below: dict[Group, list[Contrast]] = {}
-    above: dict[Group, list[Contrast]] = {}
-    pairs: dict[Group, int] = {}
+    below: dict[Group, list[Contrast]] = defaultdict(list)
+    above: dict[Group, list[Contrast]] = defaultdict(list)
     for contrast in contrasts:
-        for group in (contrast.first, contrast.second):
-            pairs[group] = pairs.get(group, 0) + 1
         if contrast.verdict in SURE and contrast.worse is not None:
-            better = contrast.second if contrast.worse == contrast.first else contrast.first
-            below.setdefault(contrast.worse, []).append(contrast)
-            above.setdefault(better, []).append(contrast)
-    return {
-        group: Standing(group, tuple(below.get(group, ())), tuple(above.get(group, ())), count)
-        for group, count in pairs.items()
-    }
+            below[contrast.worse].append(contrast)
+            above[contrast.second if contrast.worse == contrast.first else contrast.first].append(contrast)
+    pairs = Counter(group for contrast in contrasts for group in (contrast.first, contrast.second))
+    return {group: Standing(group, tuple(below[group]), tuple(above[group]), count) for group, count in pairs.items()}
 
 
 def standing_words(standing: Standing, unit: str, higher_is_better: bool = True) -> str:

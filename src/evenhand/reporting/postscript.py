@@ -24,15 +24,7 @@ _HEAD = """%%!PS-Adobe-3.0 EPSF-3.0
 _HELVETICA = """/Helvetica findfont dup length dict begin {1 index /FID ne {def} {pop pop} ifelse} forall
 /Encoding ISOLatin1Encoding def currentdict end /Words exch definefont pop
 """
-_STEPS = {
-    "m": "rmoveto",
-    "h": "rlineto",
-    "v": "rlineto",
-    "l": "rlineto",
-    "q": "rcurveto",
-    "c": "rcurveto",
-    "Z": "closepath",
-}
+_STEPS = {"m": "rmoveto", **dict.fromkeys("hvl", "rlineto"), **dict.fromkeys("qc", "rcurveto"), "Z": "closepath"}
 _STILL = "matrix(1 0 0 -1 0 0)"
 
 

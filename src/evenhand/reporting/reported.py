@@ -1,4 +1,4 @@
-"""Runs as pages: what a report shows of one run, and of several together."""
+"""Runs as pages: what a report shows of one run, of several together, and a notebook of results."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 from evenhand import registry
@@ -14,15 +15,29 @@ from evenhand.core.page import Block, Cell, Figure, Forest, Interval, Section, T
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Results
 from evenhand.reporting.curves import curves_together
-from evenhand.reporting.display import NO_OUTPUT, ShownResults, shown, task_title
-from evenhand.reporting.html import Article, Link, Page
-from evenhand.reporting.methods import PAPER, methods_table, with_even_digits
-from evenhand.reporting.phrases import WORDING, as_cell, by_words, direction_of, in_sentence, levels, value_name
+from evenhand.reporting.display import NO_OUTPUT, ShownResults, names_of_family, shown, task_title
+from evenhand.reporting.drawing import svg, write_figure
+from evenhand.reporting.groups import group_tables, output_figures
+from evenhand.reporting.html import Article, Link, Page, environment
+from evenhand.reporting.phrases import (
+    WORDING,
+    as_cell,
+    by_words,
+    direction_of,
+    headline,
+    in_sentence,
+    levels,
+    value_name,
+)
 from evenhand.reporting.rounding import cell as cell_text
+from evenhand.reporting.rounding import with_even_digits
 from evenhand.reporting.sections import (
+    PAPER,
     brief,
     finding,
     gap_of,
+    methods_table,
+    overview,
     standard,
     verdict_badges,
     widest,
@@ -39,8 +54,6 @@ MANY = 12  # runs beyond which a page says of each only what can't be said of al
 
 @dataclass(frozen=True)
 class Reported:
-    """A run as its report needs it."""
-
     results: Results
     added: tuple[Section, ...] = ()  # the sections of its family
     question: str = ""  # what the task asks, in a line
@@ -55,7 +68,6 @@ class Reported:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """All sections of the run's report, in order."""
         return self._with_problems(with_added(standard(self.shown, self.question, self.inputs), self.added))
 
     @property
@@ -120,12 +132,11 @@ def family_of(results: Results, *, sections: bool = True) -> tuple[str, tuple[Se
         task = registry.task(results.task)
     except EvenhandError:
         return "", ()
-    added = []
-    for section in (make(results) for make in task.sections if sections):
-        if section is not None and section.name == PAPER:
+    added = [section for make in task.sections if sections and (section := make(results)) is not None]
+    for at, section in enumerate(added):
+        if section.name == PAPER:
             blocks = [with_even_digits(block) if isinstance(block, Table) else block for block in section.blocks]
-            section = replace(section, blocks=blocks)
-        added += [section] if section is not None else []
+            added[at] = replace(section, blocks=blocks)
     return task.summary, tuple(added)
 
 
@@ -137,30 +148,28 @@ def report_page(runs: Sequence[Reported], links: Sequence[Link] = ()) -> Page:
         return Page(results.model or kicker, [Article(results.model, runs[0].sections)], kicker, runs[0].facts, links)
     tasks = list(dict.fromkeys(run.results.task for run in runs))
     models = {run.results.model for run in runs}
-    together = Article("Side by side", _together(runs))
-    many = len(runs) > MANY
-    articles = []
+    articles = [Article("Side by side", _together(runs))]
     for run in runs:
         title, kicker = run.results.model or "model", task_title(run.results.task, run.shown.names)
         if len(tasks) > 1:
             title, kicker = kicker, title
         about = (kicker, *run.facts) if len(models) > 1 or len(tasks) == 1 else run.facts
         note = kicker if len(models) > 1 and len(tasks) > 1 else ""  # in the contents: what tells two of a name apart
-        articles.append(Article(title, run.brief if many else run.sections, " · ".join(about), note))
-    title = (
-        f"{len(runs)} models: {task_title(tasks[0])}" if len(tasks) == 1 else f"{len(runs)} runs of {len(tasks)} tasks"
-    )
-    return Page(title, [together, *articles], "evenhand report", links=links)
+        sections = run.brief if len(runs) > MANY else run.sections
+        articles.append(Article(title, sections, " · ".join(about), note))
+    one_task = f"{len(runs)} models: {task_title(tasks[0])}"
+    title = one_task if len(tasks) == 1 else f"{len(runs)} runs of {len(tasks)} tasks"
+    return Page(title, articles, "evenhand report", links=links)
 
 
 def names_of(results: Sequence[Results]) -> list[str]:
     """A name for each system: the model's, with a number where two of a task have the same."""
     seen: Counter[tuple[str, str]] = Counter()
     names = []
-    for one in results:
-        seen[one.task, one.model] += 1
-        count = seen[one.task, one.model]
-        names.append(one.model if count == 1 else f"{one.model} ({count})")
+    for run in results:
+        seen[run.task, run.model] += 1
+        count = seen[run.task, run.model]
+        names.append(run.model if count == 1 else f"{run.model} ({count})")
     return names
 
 
@@ -168,28 +177,30 @@ def _together(reports: Sequence[Reported]) -> tuple[Section, ...]:
     """All runs in one chart and one table, then, for each task, its metrics, groups and curves over all models."""
     runs = [report.shown for report in reports]
     names = names_of(runs)
-    blocks: list[Block] = [Text(_together_sentence(runs, names), "lead")]
-    blocks += [*_side_by_side(runs, names), _every_run(runs, names)]
-    sections = [Section("Overview", blocks, name="overview")]
+    lead = Text(_together_sentence(runs, names), "lead")
+    sections = [Section("Overview", [lead, *_side_by_side(runs, names), _every_run(runs, names)], name="overview")]
     for task in dict.fromkeys(run.task for run in runs):
-        same = [at for at, run in enumerate(runs) if run.task == task]
+        same = [report for report in reports if report.results.task == task]
+        models = [report.shown for report in same]
+        called = [name for name, run in zip(names, runs, strict=True) if run.task == task]
         if 1 < len(same) <= MANY:
-            metrics = methods_table([reports[at].added for at in same], [names[at] for at in same])
+            metrics = methods_table([report.added for report in same], called)
             if metrics is not None:
                 sections.append(Section(f"Metrics: {task_title(task)}", [metrics], name=f"methods-{task}"))
-            sections.append(_groups_together([runs[at] for at in same], [names[at] for at in same]))
+            sections.append(_groups_together(models, called))
         if len(same) > 1:
-            curves = curves_together([runs[at] for at in same], [names[at] for at in same])
+            curves = curves_together(models, called)
             sections.append(Section(f"{curves.title}: {task_title(task)}", curves.blocks, name=f"{curves.name}-{task}"))
     return tuple(section for section in sections if section.blocks)
 
 
 def _together_sentence(runs: Sequence[ShownResults], names: Sequence[str]) -> str:
     """Which model is best over all groups and for its worst one, and where some group performs worse beyond chance."""
-    worse = []
-    for name, run in zip(_run_names(runs, names), runs, strict=True):
-        if (group := worst_group(run)) is not None:
-            worse.append(f"{name} performs worse for {levels(group)}")
+    worse = [
+        f"{name} performs worse for {levels(group)}"
+        for name, run in zip(_run_names(runs, names), runs, strict=True)
+        if (group := worst_group(run)) is not None
+    ]
     if not worse:
         text = "In no run is a group shown to perform worse."
     elif len(worse) <= _NAMED:
@@ -238,12 +249,10 @@ def _side_by_side(runs: Sequence[ShownResults], names: Sequence[str]) -> list[Fi
     """Average and worst group of every run whose first value is a share, or of all where the value is the same."""
     rows: list[tuple[Cell, ...]] = []
     same = len({(run.task, run.first) for run in runs}) == 1
-    units = []
     for name, run in zip(_run_names(runs, names), runs, strict=True):
         first, unit = run.first, run.unit(*run.first)
         if first == NO_OUTPUT or not (unit or same):
             continue
-        units.append(unit)
         summary = widest(run, first)
         rows.append((name, "all groups", as_cell(run.get(*first), unit), ""))
         if summary is not None and summary.worst is not None:
@@ -253,7 +262,8 @@ def _side_by_side(runs: Sequence[ShownResults], names: Sequence[str]) -> list[Fi
     axis = value_name(*runs[0].first) if same else ""
     title = f"{axis}, all models" if same else "All runs: average and worst group"
     table = Table(title, ("run", "of", "value", "group"), tuple(rows))
-    chart = Forest(2, series=1, axis=axis, percent=all(units))
+    in_percent = all(isinstance(row[2], Interval) and row[2].unit for row in rows)
+    chart = Forest(2, series=1, axis=axis, percent=in_percent)
     return [Figure(title, chart, table, name="side-by-side")]
 
 
@@ -281,28 +291,58 @@ def _every_run(runs: Sequence[ShownResults], names: Sequence[str]) -> Table:
     """A row for each run; what is the same in all of them is left out."""
     rows = [_line(run, name) for run, name in zip(runs, names, strict=True)]
     columns = ["task", "model", "value", "all groups", "worst group", "gap (by chance)", "finding"]
-    same = [len({run.task for run in runs}) == 1, len({run.model for run in runs}) == 1, len({r[2] for r in rows}) == 1]
-    kept = [at for at in range(len(columns)) if not any(same[at : at + 1])]
-    return Table("Every run", tuple(columns[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows))
+    differs = [len({run.task for run in runs}) > 1, len({run.model for run in runs}) > 1]
+    differs += [len({row[2] for row in rows}) > 1, True, True, True, True]
+    lines = tuple(tuple(compress(row, differs)) for row in rows)
+    return Table("Every run", tuple(compress(columns, differs)), lines)
 
 
 def _line(run: ShownResults, name: str) -> tuple[Cell, ...]:
-    first = run.first
+    first, summary = run.first, widest(run, run.first)
     title = task_title(run.task, run.names)
     if first == NO_OUTPUT:
         return (title, name, "–", Interval(None), "–", "–", "no value")
     unit, points = run.unit(*first), run.points(*first)
-    summary = widest(run, first)
-    value = as_cell(run.get(*first), unit)
     badges = [f"{by}: {text}" for by, verdict, text in verdict_badges(run).rows if verdict in ("large", "different")]
     text = "; ".join(badges) or finding(run).partition(": ")[2]
-    if summary is None or summary.worst is None:
-        return (title, name, value_name(*first), value, "–", "–", text)
-    worst = Interval(run.get(*first, summary.worst).number, unit=unit)
-    chance = f" ({_number(summary.reference.mean, points)})" if summary.reference else ""
-    gap = f"{_number(gap_of(summary), points)}{chance} {points}".strip()
-    return (title, name, value_name(*first), value, f"{levels(summary.worst)}: {cell_text(worst)}", gap, text)
+    worst = gap = "–"
+    if summary is not None and summary.worst is not None:
+        worst = f"{levels(summary.worst)}: {cell_text(Interval(run.get(*first, summary.worst).number, unit=unit))}"
+        known = [gap_of(summary), *([summary.reference.mean] if summary.reference else [])]
+        gap, *chance = (cell_text(Interval(value, unit=points)).removesuffix(f" {points}") for value in known)
+        gap = f"{gap}{''.join(f' ({text})' for text in chance)} {points}".strip()
+    return (title, name, value_name(*first), as_cell(run.get(*first), unit), worst, gap, text)
 
 
-def _number(value: float, unit: str) -> str:
-    return cell_text(Interval(value, unit=unit)).removesuffix(f" {unit}") if unit else cell_text(Interval(value))
+@dataclass(frozen=True)
+class Plot:
+    """The chart of groups with their intervals, as notebooks show it; `save` writes SVG, PNG or PDF."""
+
+    figures: tuple[Figure, ...]
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<figure>{svg(figure, alone=True)}</figure>" for figure in self.figures)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the chart, in the format that the name tells; several get a number each."""
+        target = Path(path)
+        for place, figure in enumerate(self.figures):
+            write_figure(figure, target if place == 0 else target.with_stem(f"{target.stem}-{place + 1}"))
+        return target
+
+
+def plot(
+    results: Results, metric: str | None = None, output: str | None = None, by: Sequence[str] | None = None
+) -> Plot:
+    """The chart of one output: every attribute, or the attributes in `by` together."""
+    first = headline(results) if metric is None else None
+    chosen = results.get(*(first or (metric or "", output)))
+    wanted = None if by is None else set(map(names_of_family(results.task).attribute, by))
+    return Plot(output_figures(results, chosen.metric, chosen.output, wanted))
+
+
+def first_screen(results: Results) -> str:
+    """What a person wants to see first, as HTML: the summary, and the groups of each attribute."""
+    readable = shown(results)
+    blocks: list[Block] = [*overview(readable).blocks, *group_tables(readable)]
+    return environment("evenhand.reporting").get_template("screen.html.j2").render(blocks=blocks)

@@ -1,10 +1,12 @@
-"""Numbers as people read them: rounded by their uncertainty."""
+"""Numbers and cells of tables as people read them: rounded by their uncertainty, the best of a table in bold."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
-from evenhand.core.page import Cell, Interval
+from evenhand.core.page import Cell, Interval, Table
 
 
 def decimals(value: float | None, low: float | None = None, high: float | None = None) -> int:
@@ -127,3 +129,46 @@ def cell(value: Cell) -> str:
     if isinstance(value, float):
         return number(value)
     return value
+
+
+def number_of(value: Cell) -> float | None:
+    """The number in a cell; None where it holds none."""
+    value = value.value if isinstance(value, Interval) else value
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def is_number(value: Cell) -> bool:
+    """Whether a cell is one of a column of numbers, even where this one is not known."""
+    return value is None or (isinstance(value, int | float | Interval) and not isinstance(value, bool))
+
+
+def with_even_digits(table: Table) -> Table:
+    """The table with one number of decimals in each row: at least three digits of its largest value."""
+    return replace(table, rows=tuple((row[0], *_even(row[1:])) for row in table.rows))
+
+
+def _even(values: Sequence[Cell]) -> list[Cell]:
+    """Values of one metric with the same decimals.
+
+    >>> [value.places for value in _even([0.00123, 0.00042])], [value.places for value in _even([130.7, 47.25])]
+    ([5, 5], [2, 2])
+    """
+    known = [number for number in map(number_of, values) if number is not None and math.isfinite(number)]
+    largest = max(map(abs, known), default=0.0)
+    fine = 2 - math.floor(math.log10(largest)) if largest > 0 else 0
+    places = min(max([fine, *map(decimals, known)], default=3), 6)
+    return [Interval(number_of(value), places=places) for value in values]
+
+
+def best_cells(table: Table) -> set[tuple[int, int]]:
+    """The places of the best values: of each column, or of each row where models stand side by side."""
+    by_row = table.form in ("paper by row", "paper by metric")
+    by_metric = table.form == "paper by metric"  # each row has a direction of its own
+    compared: dict[int, dict[tuple[int, int], float]] = {}  # by row or column: how good each value is
+    for line, row in enumerate(table.rows if table.better else ()):
+        for at, value in enumerate(row):
+            sign = {"higher": 1, "lower": -1}.get(table.better[line if by_metric else at])
+            if sign is not None and (known := number_of(value)) is not None:
+                compared.setdefault(line if by_row else at, {})[line, at] = sign * known
+    differing = [values for values in compared.values() if len(set(values.values())) > 1]
+    return {place for values in differing for place, value in values.items() if value == max(values.values())}

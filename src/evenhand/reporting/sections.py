@@ -19,7 +19,6 @@ from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, 
 from evenhand.reporting.curves import confusion_section, curve_section, split_curves
 from evenhand.reporting.display import NO_OUTPUT, ShownResults, shown, task_title
 from evenhand.reporting.groups import differences, group_figures, intersections, output_figures, pairs, spread
-from evenhand.reporting.methods import PAPER
 from evenhand.reporting.phrases import (
     WORDING,
     as_cell,
@@ -38,11 +37,12 @@ from evenhand.reporting.phrases import (
     value_name,
     words,
 )
-from evenhand.reporting.rounding import percent
+from evenhand.reporting.rounding import percent, with_even_digits
 
 if TYPE_CHECKING:
     from evenhand.store.manifest import Input
 
+PAPER = "paper"  # the name of the section in which a family shows what papers print
 _MAIN = 4  # numbers beside the finding
 MOST_VALUES = 20_000  # rows of the table of every value of every group
 
@@ -60,12 +60,6 @@ def overview(results: ShownResults, question: str = "") -> Section:
         blocks += output_figures(results, *first, by=summary.by[:1]) if summary is not None else ()
         blocks += [Text(overall_sentence(results, question)), main_numbers(results)]
     return Section("Summary", [Text(lead, "lead"), *blocks], name="summary")
-
-
-def terminal_summary(results: ShownResults) -> Section:
-    """The finding, a verdict per attribute and the two or three numbers that the task is known by."""
-    blocks = [block for block in overview(results).blocks if not isinstance(block, Figure)]
-    return Section(f"{task_title(results.task, results.names)}: {results.model}", blocks, name="summary")
 
 
 def main_numbers(results: ShownResults) -> Table:
@@ -88,21 +82,18 @@ def finding(results: ShownResults) -> str:
         grouped = any(estimate.group != EVERYONE for estimate in results.estimates)
         reason = "No two groups were large enough to be compared." if grouped else "It is not grouped by anything."
         return f"{name}: {in_words(results.get(*first), unit)}. {reason}"
-    margin = f"{distance_words(pairs[0].margin, unit)}" if pairs[0].margin is not None else "the threshold"
     worst = worst_group(results)
     if worst is not None:
         sentence = group_sentence(results, results.get(*first, worst)) + "; chance does not explain this."
         return sentence + intersection_sentence(results)
-    counts = verdict_counts(pairs)
-    if not counts[Verdict.UNDECIDED]:
+    undecided = verdict_counts(pairs)[Verdict.UNDECIDED]
+    if not undecided:
         alike = "both groups perform" if len(pairs) == 1 else "all groups perform"
+        margin = "the threshold" if pairs[0].margin is None else distance_words(pairs[0].margin, unit)
         return f"{name}: {alike} alike, within {margin} of each other."
-    if len(pairs) == 1:
-        return f"{name}: no group is shown to perform worse, but the data are too few to rule it out."
-    return (
-        f"{name}: no group is shown to perform worse, but {counts[Verdict.UNDECIDED]} of {len(pairs)} comparisons "
-        "are inconclusive."
-    )
+    doubt = f"{undecided} of {len(pairs)} comparisons are inconclusive"
+    doubt = "the data are too few to rule it out" if len(pairs) == 1 else doubt
+    return f"{name}: no group is shown to perform worse, but {doubt}."
 
 
 def intersection_sentence(results: ShownResults) -> str:
@@ -241,17 +232,15 @@ def coverage(results: ShownResults) -> Section:
     counts = results.coverage
     rows: list[tuple[Cell, ...]] = [(text, getattr(counts, name)) for name, text in WORDING["coverage"].items()]
     rows.extend((f"– {reason}", count) for reason, count in counts.reasons.items())
-    blocks: list[Block] = [
-        Text(coverage_sentence(results)),
-        Table("What was asked and answered", ("what", "count"), tuple(rows)),
-    ]
     counted: list[tuple[Cell, ...]] = [("rows", results.rows), ("independent units", results.units)]
     counted.extend((f"rows without {name}", count) for name, count in results.missing_attributes.items())
-    blocks.append(Table("What was counted", ("what", "count"), tuple(counted)))
-    if counts.examples:
-        examples = tuple((reason, ", ".join(ids)) for reason, ids in counts.examples.items())
-        blocks.append(Table("Examples", ("reason", "ids"), examples))
-    return Section("What was answered", blocks, name="coverage", folded=True)
+    examples = tuple((reason, ", ".join(ids)) for reason, ids in counts.examples.items())
+    tables = [
+        Table("What was asked and answered", ("what", "count"), tuple(rows)),
+        Table("What was counted", ("what", "count"), tuple(counted)),
+        *([Table("Examples", ("reason", "ids"), examples)] if examples else []),
+    ]
+    return Section("What was answered", [Text(coverage_sentence(results)), *tables], name="coverage", folded=True)
 
 
 def standardised(results: ShownResults) -> Section:
@@ -260,21 +249,16 @@ def standardised(results: ShownResults) -> Section:
     if not entries:
         return Section("Standardised values")
     rows = [
-        (entry["metric"], words(entry["output"]), entry["attribute"], level, _plain(crude), _plain(standard_value))
+        (entry["metric"], words(entry["output"]), entry["attribute"], level, *map(_known_number, values))
         for entry in entries
-        for (level, crude), standard_value in zip(entry["crude"].items(), entry["standardised"].values(), strict=True)
+        for level, *values in zip(entry["crude"], entry["crude"].values(), entry["standardised"].values(), strict=True)
     ]
-    by = entries[0]["strata"]
-    text = (
-        f"Standardised by {by}: each group's value with the composition by {by} of the whole data. Where it is "
-        "closer to the "
-        "others than the value as observed, the difference is one of composition."
-    )
+    text = WORDING["notes"]["standardised"].format(by=entries[0]["strata"])
     columns = ("metric", "value of", "by", "group", "as observed", "standardised")
     return Section("Standardised values", [Text(text), Table("", columns, tuple(rows))], name="standardised")
 
 
-def _plain(value: Any) -> Cell:
+def _known_number(value: Any) -> Cell:
     return value if isinstance(value, float) else "–"
 
 
@@ -300,13 +284,14 @@ def method(results: ShownResults, inputs: Sequence[Input] = ()) -> Section:
         ("evenhand", results.version or "–"),
     ]
     facts.extend((f"instrument {name}", fingerprint) for name, fingerprint in results.instruments.items())
-    blocks: list[Block] = [Text(text) for text in WORDING["cautions"].values()]
-    blocks.append(Table("How it was computed", ("what", "value"), tuple(facts)))
-    if inputs:
-        hashes = tuple((one.role, one.name, one.sha256) for one in inputs)
-        blocks.append(Table("Input files", ("role", "file", "SHA-256"), hashes))
-    blocks.append(_definitions(results))
-    blocks.extend(Text(note, "small") for note in how.notes)
+    hashes = tuple((file.role, file.name, file.sha256) for file in inputs)
+    blocks: list[Block] = [
+        *map(Text, WORDING["cautions"].values()),
+        Table("How it was computed", ("what", "value"), tuple(facts)),
+        *([Table("Input files", ("role", "file", "SHA-256"), hashes)] if hashes else []),
+        _definitions(results),
+        *(Text(note, "small") for note in how.notes),
+    ]
     return Section("Method", blocks, name="method", folded=True)
 
 
@@ -334,10 +319,11 @@ def standard(results: Results, question: str = "", inputs: Sequence[Input] = ())
     """All of the above, in order; empty sections are left out."""
     results = shown(results)
     summary = widest(results, results.first)
-    curves, more_curves = split_curves(curve_section(results), summary.by[0] if summary is not None else "")
+    by = summary.by if summary is not None else ()
+    curves, more_curves = split_curves(curve_section(results), by[0] if by else "")
     every = (
         overview(results, question),
-        group_figures(results, skip=summary.by if summary is not None else ()),
+        group_figures(results, skip=by),
         differences(results),
         warnings(results),
         curves,
@@ -363,7 +349,6 @@ def brief(results: Results, question: str = "", inputs: Sequence[Input] = ()) ->
 
 
 def warnings(results: ShownResults) -> Section:
-    """What the evaluation warned about."""
     return Section("To mind", [Text(warning, "caution") for warning in results.warnings], name="warnings")
 
 
@@ -390,8 +375,29 @@ def with_added(sections: Sequence[Section], added: Sequence[Section]) -> tuple[S
 
 def _fold_texts(section: Section) -> Section:
     """A family's section without a figure is folded, like ours; its table for papers is not."""
-    return (
-        section
-        if section.name == PAPER or any(isinstance(block, Figure) for block in section.blocks)
-        else replace(section, folded=True)
-    )
+    is_open = section.name == PAPER or any(isinstance(block, Figure) for block in section.blocks)
+    return section if is_open else replace(section, folded=True)
+
+
+def methods_table(added: Sequence[Sequence[Section]], names: Sequence[str], title: str = "Metrics") -> Table | None:
+    """Methods × metrics as papers print them: a row per metric, a column per method, one number of decimals in a row.
+
+    From the sections "paper" that a family adds for each method; None when it has none.
+    """
+    methods: list[dict[Cell, tuple[Cell, str]]] = []
+    captions: dict[str, list[str]] = {}
+    for name, sections in zip(names, added, strict=True):
+        blocks = [block for section in sections if section.name == PAPER for block in section.blocks]
+        tables = [block for block in blocks if isinstance(block, Table)]
+        rows = [pair for table in tables for pair in zip(table.rows, table.better, strict=True)]
+        methods.append({metric: (value, way) for (metric, value), way in rows})
+        for table in tables:
+            captions.setdefault(table.caption, []).append(name)
+    metrics = dict.fromkeys(metric for method in methods for metric in method)
+    if not metrics:
+        return None
+    lines = tuple((metric, *(method.get(metric, (None, ""))[0] for method in methods)) for metric in metrics)
+    better = tuple(next(method[metric][1] for method in methods if metric in method) for metric in metrics)
+    notes = [f"{', '.join(of)}: {text}" if len(captions) > 1 else text for text, of in captions.items() if text]
+    table = Table(title, ("Metric", *names), lines, " ".join(notes), form="paper by metric", better=better)
+    return with_even_digits(table)

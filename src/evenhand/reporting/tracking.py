@@ -37,7 +37,8 @@ def log_run(run: Reported, uri: str, experiment: str = "evenhand") -> str:
     except ImportError:
         raise MissingExtraError("Logging to MLflow needs mlflow", "mlflow") from None
     try:
-        return _logged(MlflowClient(tracking_uri=_address(uri)), run, experiment)
+        address = uri if "://" in uri else Path(uri).resolve().as_uri()
+        return _logged(MlflowClient(tracking_uri=address), run, experiment)
     except MlflowException as error:
         raise StorageError(_without_password(f"MLflow at {uri} did not take the run: {error}", uri)) from None
 
@@ -89,10 +90,6 @@ def _without_password(text: str, uri: str) -> str:
     return text
 
 
-def _address(uri: str) -> str:
-    return uri if "://" in uri else Path(uri).resolve().as_uri()
-
-
 def _parameters(results: Results) -> dict[str, str]:
     how = results.method
     facts: dict[str, object] = {"task": results.task, "model": results.model, "dataset": results.dataset}
@@ -103,23 +100,20 @@ def _parameters(results: Results) -> dict[str, str]:
 
 def _metrics(results: Results) -> dict[str, float]:
     first = headline(results)
-    metrics: dict[str, float] = {}
+    metrics: dict[str, float | None] = {}
     for estimate in results.estimates:
         name = f"{estimate.metric}.{estimate.output}"
         if estimate.number is None:
             continue
         if estimate.group == EVERYONE:
-            metrics[_key(name)] = estimate.number
-            for limit, value in (("low", estimate.low), ("high", estimate.high)):
-                if value is not None:
-                    metrics[_key(f"{name}.{limit}")] = value
+            metrics |= {name: estimate.number, f"{name}.low": estimate.low, f"{name}.high": estimate.high}
         elif (estimate.metric, estimate.output) == first and len(estimate.group.terms) == 1:
-            metrics[_key(f"group/{name} {estimate.group}")] = estimate.number
+            metrics[f"group/{name} {estimate.group}"] = estimate.number
     for summary in results.summaries:
         gap = summary.values.get("max_gap")
         if (summary.metric, summary.output) == first and isinstance(gap, float):
-            metrics[_key(f"gap/{' x '.join(summary.by)}")] = gap
-    return metrics
+            metrics[f"gap/{' x '.join(summary.by)}"] = gap
+    return {_key(name): value for name, value in metrics.items() if value is not None}
 
 
 def _key(name: str) -> str:

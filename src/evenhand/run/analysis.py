@@ -14,8 +14,9 @@ import numpy as np
 
 from evenhand.core.engine import total
 from evenhand.core.measure import AnyMetric, Tally, count_units, estimates, tally
+from evenhand.core.membership import groups_of
 from evenhand.core.metric import Metric
-from evenhand.core.records import EVERYONE, MISSING, Group, Records, groups_of
+from evenhand.core.records import EVERYONE, MISSING, Group, Records
 from evenhand.core.results import Estimate
 
 UNCOUNTED = "units were not counted: without draws this value needs none"

@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand import engines
 from evenhand.core.blas import OneThread
-from evenhand.core.engine import Done, Engine, Failed
+from evenhand.core.engine import Engine
 from evenhand.core.errors import DataError, OptionError, PartError, PredictionError, UnknownNameError
 from evenhand.core.metric import Metric, Undefined
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import Records, concatenate
-from evenhand.core.results import Estimate, MetricFact, Results
+from evenhand.core.results import MetricFact, Results
 from evenhand.core.task import Dataset, Predictions, Task, Tools, ignore, no_progress
 from evenhand.files import inputs
 from evenhand.files.writing import remove, write_file
@@ -120,8 +121,9 @@ def evaluate(
     if task.resolve is not None:
         chosen = task.resolve(dataset, answers, chosen)
     groups = _groups(task, dataset, by)
+    finished = count(1)  # parts, on whatever worker of a cluster and before their turn
     tools = Tools(
-        engine=reporting_to(engine, _counted(progress)),
+        engine=reporting_to(engine, lambda part: progress(next(finished), None, "parts finished on the cluster")),
         instruments=LazyInstruments(task.instruments(chosen), instruments or {}, device),
         cache=cache,
         device=device,
@@ -149,18 +151,6 @@ def evaluate(
     if runs is None:
         return job.compute(manifest, None)
     return _stored(job, manifest, Path(runs), force=force)
-
-
-def _counted(progress: Progress) -> Callable[[Done[Any] | Failed], None]:
-    """Tells of parts that the workers of a cluster have finished, whatever their turn."""
-    count = 0
-
-    def count_part(outcome: Done[Any] | Failed) -> None:
-        nonlocal count
-        count += 1
-        progress(count, None, "parts finished on the cluster")
-
-    return count_part
 
 
 def _groups(task: Task[Any, Any], dataset: Dataset[Any], by: Sequence[str] | None) -> tuple[str, ...]:
@@ -371,13 +361,20 @@ class _EvaluationJob:
     def _results(
         self, whole: Tallied, recorded: Recorded, found: Analysis, extras: Mapping[str, Any], manifest: Manifest
     ) -> Results:
+        not_available = recorded.facts.get("not_available") or {}
+        estimates = tuple(  # those of a metric that is not available here say why
+            replace(estimate, value=Undefined(not_available[estimate.metric]))
+            if estimate.metric in not_available and isinstance(estimate.value, Undefined)
+            else estimate
+            for estimate in found.estimates
+        )
         return Results(
             task=self.task.name,
             model=self.model,
             dataset=self.dataset.version,
             options=manifest.options,
             metrics=metric_facts(self.metrics),
-            estimates=_with_reasons(found.estimates, recorded.facts.get("not_available") or {}),
+            estimates=estimates,
             coverage=recorded.coverage,
             contrasts=found.contrasts,
             omnibus=found.omnibus,
@@ -409,16 +406,6 @@ class _EvaluationJob:
         if not facts and self.predictions.is_file():
             facts = (inputs.hash_of(self.predictions),)
         return input_facts(facts, "predictions", self.predictions)
-
-
-def _with_reasons(estimates: tuple[Estimate, ...], not_available: Mapping[str, str]) -> tuple[Estimate, ...]:
-    """The estimates; those of a metric that is not available here say why."""
-    return tuple(
-        replace(e, value=Undefined(not_available[e.metric]))
-        if e.metric in not_available and isinstance(e.value, Undefined)
-        else e
-        for e in estimates
-    )
 
 
 def metric_facts(metrics: Sequence[Metric[Any]]) -> tuple[MetricFact, ...]:

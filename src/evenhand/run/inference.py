@@ -7,16 +7,21 @@ On a cluster a worker is in two chunks at once: while the model answers one, the
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.core.engine import Workplace
-from evenhand.core.task import Model, ReadingCodec, Sample
+from evenhand.core.errors import PredictionError
+from evenhand.core.task import Model, ReadingCodec, Sample, Unanswered
 from evenhand.models.batched import Batched, Meter
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+Factory = Callable[[], Model[Any]]
 AT_ONCE = 2  # chunks that a worker of a cluster is in
 _BLOCK = 1 << 20
 
@@ -31,81 +36,82 @@ class LoadedModel:
 
 
 class WorkerTime(NamedTuple):
-    """What one worker has done so far: seconds of work, and seconds since it began."""
+    """What one worker has done so far: seconds since it began, and seconds of work."""
 
-    worker: str
-    busy: float
     span: float
+    busy: float
 
 
 class Answered(NamedTuple):
-    """The answers to a chunk of samples, in plain values."""
+    """The answers to a chunk of samples, in plain values, and what the worker has done so far."""
 
     answers: list[tuple[str, Any]]
+    worker: str
     time: WorkerTime
 
 
-@dataclass
-class WorkerTimes:
-    """How long all workers worked and waited."""
-
-    times: dict[str, WorkerTime] = field(default_factory=dict)
-
-    def note(self, time: WorkerTime) -> None:
-        """Take in what a worker says; the longest span counts, for chunks of one worker may come in any order."""
-        known = self.times.get(time.worker)
-        if known is None or time.span > known.span:
-            self.times[time.worker] = time
-
-    def seconds(self) -> dict[str, float]:
-        """For the clock of the run; empty when nothing was measured.
-
-        >>> times = WorkerTimes()
-        >>> times.note(WorkerTime("a", 9.0, 10.0))
-        >>> times.seconds(), round(utilisation(times.seconds()), 3)
-        ({'model working': 9.0, 'model waiting': 1.0}, 0.9)
-        """
-        busy = sum(time.busy for time in self.times.values())
-        span = sum(time.span for time in self.times.values())
-        return {"model working": busy, "model waiting": max(0.0, span - busy)} if span else {}
+def is_model(given: Model[Any] | Factory) -> TypeIs[Model[Any]]:
+    """Whether something is a model, and not what makes one."""
+    return hasattr(given, "predict") and not isinstance(given, type)
 
 
-def utilisation(seconds: Any) -> float | None:
-    """The share of time in which the models worked, from the clock of a run; None when it was not measured."""
-    busy, idle = seconds.get("model working"), seconds.get("model waiting")
-    return None if busy is None or idle is None or busy + idle <= 0 else float(busy / (busy + idle))
+def made(given: Model[Any] | Factory) -> Model[Any]:
+    """The model, or the one that a function makes."""
+    return given if is_model(given) else given()
 
 
-def load_model(make: Callable[[], Model[Any]]) -> LoadedModel:
+def load_model(given: Model[Any] | Factory) -> LoadedModel:
     """The model, loaded where it will work."""
-    model = make()
-    return LoadedModel(model, meter_of(model) or Meter())
+    model = made(given)
+    return LoadedModel(model, model.meter if isinstance(model, Batched) else Meter())
 
 
-def meter_of(model: Any) -> Meter | None:
-    """The meter of a model that has one of its own."""
-    return model.meter if isinstance(model, Batched) else None
-
-
-def answer_chunk(
-    codec: ReadingCodec[Any],
-    plain: Callable[[ReadingCodec[Any], Any], Any],
-    samples: Sequence[Sample],
-    place: Workplace,
-) -> Answered:
+def answer_chunk(codec: ReadingCodec[Any], samples: Sequence[Sample], place: Workplace) -> Answered:
     """The answers of the worker's model to some samples."""
     loaded: LoadedModel = place.kept
+    meter = loaded.meter
     if isinstance(loaded.model, Batched):
         answers = list(loaded.model.predict(iter(samples)))
     else:
-        read_ahead(path for sample in samples for path in sample.media)
-        with loaded.meter.working():
+        _read_ahead(path for sample in samples for path in sample.media)
+        with meter.working():
             answers = list(loaded.model.predict(iter(samples)))
-    given = [(sample, plain(codec, answer)) for sample, answer in answers]
-    return Answered(given, WorkerTime(loaded.name, loaded.meter.busy, loaded.meter.span))
+    given = [(sample, plain_answer(codec, answer)) for sample, answer in answers]
+    return Answered(given, loaded.name, WorkerTime(meter.span, meter.busy))
 
 
-def read_ahead(paths: Iterable[Path]) -> None:
+def plain_answer(codec: ReadingCodec[Any], answer: Any) -> Any:
+    """An answer in plain values; `Unanswered` where there is none, or one that the official format can't say."""
+    if isinstance(answer, Unanswered):
+        return answer
+    if answer is None:
+        return Unanswered("the model answered with nothing")
+    try:
+        plain = codec.to_plain(answer)
+        codec.from_plain(plain)
+    except (PredictionError, TypeError, ValueError, AttributeError, KeyError) as error:
+        return Unanswered(f"the answer has another form than expected: {error}")
+    return plain
+
+
+def clock_seconds(times: Iterable[WorkerTime]) -> dict[str, float]:
+    """How long all workers worked and waited, for the clock of a run; empty when nothing was measured.
+
+    >>> seconds = clock_seconds([WorkerTime(span=10.0, busy=9.0)])
+    >>> seconds, round(utilisation(seconds), 3)
+    ({'model working': 9.0, 'model waiting': 1.0}, 0.9)
+    """
+    span, busy = (sum(seconds) for seconds in zip(WorkerTime(0.0, 0.0), *times, strict=True))
+    return {"model working": busy, "model waiting": max(0.0, span - busy)} if span else {}
+
+
+def utilisation(seconds: Mapping[str, float]) -> float | None:
+    """The share of time in which the models worked, from the clock of a run; None when it was not measured."""
+    busy, idle = seconds.get("model working"), seconds.get("model waiting")
+    return None if busy is None or idle is None or busy + idle <= 0 else busy / (busy + idle)
+
+
+def _read_ahead(paths: Iterable[Path]) -> None:
     """Read files once, so that whoever opens them next finds them in memory."""
     for path in paths:
         with suppress(OSError), path.open("rb") as file:  # who opens it to use it says what is wrong

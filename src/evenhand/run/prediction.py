@@ -14,19 +14,31 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evenhand import engines
 from evenhand.core.engine import ClusterEngine, Done, Engine, Failed
-from evenhand.core.errors import DataError, EvenhandError, ModelError, OptionError, PredictionError, RunError
+from evenhand.core.errors import DataError, EvenhandError, ModelError, OptionError, RunError
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import blocks
-from evenhand.core.task import Adapt, Dataset, Model, Question, ReadingCodec, Sample, Unanswered, ignore, no_progress
+from evenhand.core.task import Adapt, Dataset, Model, Question, Sample, Unanswered, ignore, no_progress
 from evenhand.files.inputs import damage_in_words
 from evenhand.files.writing import make_folder, storing, write_file
+from evenhand.models.batched import Batched
 from evenhand.models.python import ModelFile
-from evenhand.run.inference import AT_ONCE, WorkerTime, WorkerTimes, answer_chunk, load_model, meter_of, utilisation
-from evenhand.run.places import folder_of
+from evenhand.run.inference import (
+    AT_ONCE,
+    Factory,
+    WorkerTime,
+    answer_chunk,
+    clock_seconds,
+    is_model,
+    load_model,
+    made,
+    plain_answer,
+    utilisation,
+)
+from evenhand.run.places import JOURNAL, PredictionPlace, folder_of
 from evenhand.run.recording import reporting_to
 from evenhand.store.caches import FOLDER as CACHE
 from evenhand.store.journal import SHARD_ANSWERS, Journal, UnwritableError, asked_before, copy_answers, read_journal
@@ -42,12 +54,9 @@ from evenhand.store.manifest import (
 )
 from evenhand.store.plain import dumps, loads, to_plain
 from evenhand.store.runs import PREDICTIONS
-from evenhand.store.unfinished import Claim, claim, lock_folder, unfinished
+from evenhand.store.unfinished import claim
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
-JOURNAL, UNANSWERED, ABOUT = "journal", "unanswered.json", "model.json"
+UNANSWERED, ABOUT = "unanswered.json", "model.json"
 CHUNK = 16  # samples that a worker answers at a time
 CHUNK_OF_A_CLUSTER = 64
 USAGE = ("prompt_tokens", "completion_tokens", "cost")
@@ -55,7 +64,6 @@ NO_ANSWER = "the model gave no answer to it"
 
 Progress = Callable[[int, int | None, str], None]
 Warn = Callable[[str], None]
-Factory = Callable[[], Model[Any]]
 
 
 @dataclass(frozen=True)
@@ -110,12 +118,11 @@ def predict(
     if repeated := [sample for sample, count in Counter(ids).items() if count > 1]:
         raise RunError(f"{question.name}: the data name the sample {repeated[0]!r} twice; ids must be unique.")
     job = _PredictionJob(question, _adapted(question, model), data, chosen, dataset, progress, warn)
-    parent = folder_of(runs, question.name, job.name)
-    place = _Place(parent, job.fingerprint)
+    place = PredictionPlace(folder_of(runs, question.name, job.name), job.fingerprint[:8])
     if resume and (finished := place.finished()) and not place.interrupted():
         if not ask_unanswered or not _read_unanswered(finished):
             return _outcome(question, finished, asked_now=0, asked_again=())
-        held = claim(parent, place.free_name())
+        held = claim(place.parent, place.free().name)
         copy_answers(finished / JOURNAL, held.folder / JOURNAL)
     else:
         held = place.take(resume=resume)
@@ -124,9 +131,8 @@ def predict(
         staffed = _with_workers(engine, workers, gpus_per_worker)
         asked_now, asked_again = job.ask(held.folder, staffed, ask_unanswered=ask_unanswered)
         job.assemble(held.folder, started)
-        final = parent / place.free_name()
-        while not held.publish(final):  # another process took the name
-            final = parent / place.free_name()
+        while not held.publish(final := place.free()):  # another process took the name
+            pass
     except BaseException:
         if any((held.folder / JOURNAL).glob("shard-*")):
             held.release()
@@ -134,57 +140,6 @@ def predict(
             held.discard()
         raise
     return _outcome(question, final, asked_now=asked_now, asked_again=asked_again)
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where the predictions of one model for one question on one data set are kept: a1b2c3d4, a1b2c3d4-2, …"""
-
-    parent: Path
-    fingerprint: str
-
-    @property
-    def stem(self) -> str:
-        return self.fingerprint[:8]
-
-    def finished(self) -> Path | None:
-        """The latest finished one."""
-        number, latest = 1, None
-        while (folder := self._name(number)) and (self.parent / folder / FILENAME).exists():
-            latest = self.parent / folder
-            number += 1
-        return latest
-
-    def free_name(self) -> str:
-        number = 1
-        while (self.parent / self._name(number)).exists():
-            number += 1
-        return self._name(number)
-
-    def interrupted(self) -> list[Path]:
-        """Folders that hold answers and no official file yet."""
-        folders = (*unfinished(self.parent, self.stem), *unfinished(self.parent, f"{self.stem}-*"))
-        return [folder for folder in folders if any((folder / JOURNAL).glob("shard-*"))]
-
-    def take(self, *, resume: bool) -> Claim:
-        """The interrupted run, when it is to go on; else a new one."""
-        interrupted = self.interrupted()
-        if interrupted and not resume:
-            answers = len(read_journal(interrupted[0] / JOURNAL))
-            raise RunError(
-                f"{interrupted[0]} holds {answers} answers of an interrupted run. Go on with --resume, "
-                "or remove the folder to ask everything again."
-            )
-        for folder in interrupted:
-            lock = lock_folder(folder)
-            if lock is not None:
-                return Claim(self.stem, folder, adopted=True, _lock=lock)
-        if interrupted:
-            raise RunError(f"{interrupted[0]} is being written by another process, which asks the same question.")
-        return claim(self.parent, self.free_name())
-
-    def _name(self, number: int) -> str:
-        return self.stem if number == 1 else f"{self.stem}-{number}"
 
 
 class _PredictionJob:
@@ -203,8 +158,8 @@ class _PredictionJob:
         self.question, self.data, self.options, self.dataset = question, data, options, dataset
         self.progress, self.warn = progress, warn
         self.engine, self.seconds = "serial", dict[str, float]()
-        self.model: Model[Any] | None = model if _is_model(model) else None
-        self.make: Factory = model if not _is_model(model) else partial(_given, model)
+        self.given = model
+        self.model = model if is_model(model) else None
         facts, name = getattr(model, "facts", None), getattr(model, "name", None)
         self.facts = to_plain(facts) if isinstance(facts, Mapping) else {}
         self.name = name if isinstance(name, str) else str(self._loaded().name)
@@ -218,7 +173,7 @@ class _PredictionJob:
 
     def _loaded(self) -> Model[Any]:
         if self.model is None:
-            self.model = self.make()
+            self.model = made(self.given)
         return self.model
 
     def ask(self, folder: Path, engine: Engine | None, *, ask_unanswered: bool) -> tuple[int, tuple[str, ...]]:
@@ -241,9 +196,9 @@ class _PredictionJob:
             if engine is None or engine.name == "serial":
                 session.ask_here(self._loaded())
             else:
-                session.ask_workers(engine, self.make)
+                session.ask_workers(engine, self.given)
         self.engine = "serial" if engine is None else engine.name
-        self.seconds = session.times.seconds()
+        self.seconds = clock_seconds(session.times.values())
         return len(rest), again
 
     def assemble(self, folder: Path, started: datetime) -> None:
@@ -300,7 +255,7 @@ class _PredictionSession:
         self.known = frozenset(sample.id for sample in job.dataset.samples)
         self.in_flight: dict[str, None] = {}
         self.answered: set[str] = set()
-        self.times = WorkerTimes()
+        self.times: dict[str, WorkerTime] = {}  # by worker
 
     def samples_to_ask(self) -> Iterator[Sample]:
         """The samples that have no answer; each has the data folder, which no picture that is sent may leave."""
@@ -339,15 +294,15 @@ class _PredictionSession:
         codec = self.job.question.codec
         try:
             for sample, answer in model.predict(self.samples_to_ask()):
-                self.store_answer(sample, _plain(codec, answer))
+                self.store_answer(sample, plain_answer(codec, answer))
         except EvenhandError:
             raise
         except Exception as error:
             raise ModelError(self._stopped(f"{type(error).__name__}: {error}")) from error
-        if (meter := meter_of(model)) is not None:
-            self.times.note(WorkerTime("here", meter.busy, meter.span))
+        if isinstance(model, Batched):
+            self.times["here"] = WorkerTime(model.meter.span, model.meter.busy)
 
-    def ask_workers(self, engine: Engine, make: Factory) -> None:
+    def ask_workers(self, engine: Engine, model: Model[Any] | Factory) -> None:
         """Chunks of samples to several models; a chunk that fails leaves the others."""
         size = CHUNK_OF_A_CLUSTER if isinstance(engine, ClusterEngine) else CHUNK
         chunks = [self.rest[part] for part in blocks(len(self.rest), size)]
@@ -366,13 +321,14 @@ class _PredictionSession:
             if isinstance(outcome, Failed):
                 failures.append(outcome)
                 return
-            for sample, answer in outcome.value.answers:
+            answers, worker, time = outcome.value
+            for sample, answer in answers:
                 self.store_answer(sample, answer)
             self.journal.close_shard()
-            self.times.note(outcome.value.time)
+            self.times[worker] = max(time, self.times.get(worker, time))  # chunks of one worker come in any order
 
-        work = partial(answer_chunk, self.job.question.codec, _plain)
-        for outcome in reporting_to(engine, take_in).map(work, parts(), setup=partial(load_model, make)):
+        work = partial(answer_chunk, self.job.question.codec)
+        for outcome in reporting_to(engine, take_in).map(work, parts(), setup=partial(load_model, model)):
             take_in(outcome)
         if failures:
             raise ModelError(self._stopped(failures[0].cause, len(failures)))
@@ -402,46 +358,18 @@ def _with_workers(engine: Engine | None, workers: int, gpus: float) -> Engine | 
     return engine
 
 
-def _plain(codec: ReadingCodec[Any], answer: Any) -> Any:
-    """An answer in plain values; `Unanswered` where there is none, or one that the official format can't say."""
-    if isinstance(answer, Unanswered):
-        return answer
-    if answer is None:
-        return Unanswered("the model answered with nothing")
-    try:
-        plain = codec.to_plain(answer)
-        codec.from_plain(plain)
-    except (PredictionError, TypeError, ValueError, AttributeError, KeyError) as error:
-        return Unanswered(f"the answer has another form than expected: {error}")
-    return plain
-
-
 def _adapted(question: Question[Any, Any], model: Model[Any] | Factory) -> Model[Any] | Factory:
     """The model, or what makes one; an object written to the family's published contract is adapted first."""
     if question.adapt is None:
         return model
     if isinstance(model, ModelFile):
         return replace(model, adapt=question.adapt)
-    if isinstance(model, type):
-        return partial(_make_and_adapt, question.adapt, model)
-    return question.adapt(model, _name_of(model), "cpu") or model
+    return partial(_adapt, question.adapt, model) if isinstance(model, type) else _adapt(question.adapt, model)
 
 
-def _make_and_adapt(adapt: Adapt, kind: Callable[[], Any]) -> Model[Any]:
-    model: Any = kind()
-    return adapt(model, _name_of(model), "cpu") or model
-
-
-def _name_of(model: Any) -> str:
-    return str(getattr(model, "name", None) or type(model).__name__)
-
-
-def _is_model(given: Model[Any] | Factory) -> TypeIs[Model[Any]]:
-    return hasattr(given, "predict") and not isinstance(given, type)
-
-
-def _given(model: Model[Any]) -> Model[Any]:
-    return model
+def _adapt(adapt: Adapt, given: Any) -> Model[Any]:
+    model: Any = given() if isinstance(given, type) else given
+    return adapt(model, str(getattr(model, "name", None) or type(model).__name__), "cpu") or model
 
 
 def _read_unanswered(folder: Path) -> dict[str, str]:

@@ -7,14 +7,15 @@ unfinished run's folder, and the next start of the same run computes only the ot
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evenhand.core.engine import Done, Engine, Failed, In, Out, ReportingEngine, Workplace
+from evenhand.core.engine import Done, Engine, Failed, In, Out, ReportingEngine, Work, WorkEngine
 from evenhand.core.errors import PartError, RunError, StorageError
-from evenhand.core.records import Array, Records
+from evenhand.core.records import Records
 from evenhand.core.task import no_progress
 from evenhand.files import inputs
 from evenhand.files.writing import link_file, make_folder, remove, write_file
@@ -23,11 +24,10 @@ from evenhand.store.rows import from_parquet, to_parquet
 from evenhand.store.runs import RECORDED, RECORDS, Part, Recorded, read_recorded
 
 KEPT = "kept"  # outcomes of the engine, in the folder of an unfinished run
-_REQUIRED = ("item",)  # a row without a `unit` is its own unit
 _ROWS, _OTHER = ".parquet", ".outcome"
 
 
-class CheckpointingEngine:
+class CheckpointingEngine(WorkEngine):
     """An engine that keeps the outcomes of finished parts on disk, and does not compute them again.
 
     A part is known by its number in the call and by the number of the call; both are fixed by the
@@ -45,15 +45,7 @@ class CheckpointingEngine:
     def name(self) -> str:
         return self.engine.name
 
-    def map(
-        self,
-        fn: Callable[[In, Workplace], Out],
-        parts: Iterable[In],
-        *,
-        setup: Callable[[], Any] | None = None,
-        shared: Sequence[Array] = (),
-        time_limit: float | None = None,
-    ) -> Iterator[Done[Out] | Failed]:
+    def run(self, work: Work[In, Out], parts: Iterable[In]) -> Iterator[Done[Out] | Failed]:
         """The outcome of every part, in order; from disk where it was finished before."""
         call = self._calls
         self._calls += 1
@@ -73,8 +65,7 @@ class CheckpointingEngine:
                 if path is not None:
                     kept[number] = path
 
-        engine = reporting_to(self.engine, keep)
-        coming = engine.map(fn, rest(), setup=setup, shared=shared, time_limit=time_limit)
+        coming = work.on(reporting_to(self.engine, keep), rest())
         number = 0
         while True:
             if number in have:
@@ -125,31 +116,28 @@ def kept_parts(folder: Path) -> int:
     return max(rows, sum(1 for path in (folder / KEPT).glob("*") if path.suffix in (_ROWS, _OTHER)))
 
 
+@dataclass
 class Recorder:
     """Checks the parts of a protocol, writes them where they are stored, and holds them where they are asked for."""
 
-    def __init__(
-        self,
-        task: str,
-        folder: Path | None = None,
-        keeping: CheckpointingEngine | None = None,
-        *,
-        hold: bool,
-        progress: Callable[[int, int | None, str], None] = no_progress,
-    ) -> None:
-        self.task, self.folder, self.keeping, self.hold, self.progress = task, folder, keeping, hold, progress
-        self.parts: list[Part] = []
-        self.held: list[Records] = []
-        if folder is not None:
-            remove(folder, below=folder.parent)
-            make_folder(folder)
+    task: str
+    folder: Path | None = None
+    keeping: CheckpointingEngine | None = None
+    hold: bool = False
+    progress: Callable[[int, int | None, str], None] = no_progress
+    parts: list[Part] = field(default_factory=list)
+    held: list[Records] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.folder is not None:
+            remove(self.folder, below=self.folder.parent)
+            make_folder(self.folder)
 
     def through(self, parts: Iterable[Records]) -> Iterator[Records]:
         """The same parts, once each is on disk."""
         for number, rows in enumerate(parts):
-            for name in _REQUIRED:
-                if name not in rows:
-                    raise PartError(f"{self.task}: part {number} has no column {name!r}; every row needs one.")
+            if "item" not in rows:  # a row without a `unit` is its own unit
+                raise PartError(f"{self.task}: part {number} has no column 'item'; every row needs one.")
             if self.folder is not None:
                 self.parts.append(self._store(rows, self.folder / f"part-{number:04d}.parquet"))
             if self.hold:

@@ -126,8 +126,7 @@ class _Routes:
     # The list
 
     def runs(self, request: Request) -> Response:
-        """All runs, filtered and sorted."""
-        listing = self.library.listing()
+        listing = self.library.index.now()
         run_filter = RunFilter.of(request.query_params)
         lines = run_filter.pick(listing)
         return self._page(
@@ -145,7 +144,7 @@ class _Routes:
 
     def live(self, request: Request) -> Response:
         """The unfinished runs; tells the list when it should be read again."""
-        listing = self.library.listing()
+        listing = self.library.index.now()
         under_way = self.library.watch.look(listing)
         response = self._page("live.html.j2", listing=listing, under_way=under_way)
         if request.query_params.get("seen", listing.version) != listing.version:
@@ -155,7 +154,7 @@ class _Routes:
     def following(self, request: Request) -> Response:
         """One unfinished run; when it is finished, the way to it."""
         key = request.path_params["key"]
-        listing = self.library.listing()
+        listing = self.library.index.now()
         progress = next((one for one in self.library.watch.look(listing) if one.key == key), None)
         became = None if progress is not None else self.library.watch.became(key, listing)
         if progress is None and became is None:
@@ -168,26 +167,21 @@ class _Routes:
         """A run: its values by group, what it was made of, what of it is whole."""
         line = self._line(request)
         inspected = self.library.inspected(line)
-        query = request.query_params
         results = inspected.results
         names = names_of_family(line.task) if results is None else names_of_results(results)
         every = choices(results) if results is not None else ()
-        number = _whole_number(query.get("value", "0"))
-        choice = every[number] if number < len(every) else None
-        values: dict[str, Any] = {"spreads": (), "whole": None, "unit": ""}
-        if results is not None and choice is not None:
-            values["spreads"] = spreads_of(results, choice)
-            values["whole"] = results.get(choice.metric, choice.output)
-            values["unit"] = "%" if names.is_share(choice.metric, choice.output) else ""
-        labels = None
+        number = _whole_number(request.query_params.get("value", "0"))
+        values: dict[str, Any] = {"names": names, "every": every, "choice": None, "labels": None}
+        if results is not None and number < len(every):
+            choice = every[number]
+            unit = "%" if names.is_share(choice.metric, choice.output) else ""
+            whole = results.get(choice.metric, choice.output)
+            values |= {"choice": choice, "spreads": spreads_of(results, choice), "whole": whole, "unit": unit}
         with suppress(EvenhandError):  # without rows there are no samples to lead to
-            labels = self.library.labels(line)
-        return self._page(
-            "run.html.j2", line=line, found=inspected, choice=choice, every=every, labels=labels, names=names, **values
-        )
+            values["labels"] = self.library.labels(line)
+        return self._page("run.html.j2", line=line, found=inspected, **values)
 
     def report(self, request: Request) -> Response:
-        """The report, as `evenhand report` writes it."""
         return _nonced(partial(self.library.report, self._line(request)))
 
     def group(self, request: Request) -> Response:
@@ -337,7 +331,6 @@ class _Routes:
     # Files and problems
 
     def static(self, request: Request) -> Response:
-        """The page's own script, style and icon, by name."""
         name = request.path_params.get("name", "icon.svg")
         if name not in self.assets:
             raise HTTPException(404)
@@ -346,10 +339,10 @@ class _Routes:
     def refused(self, request: Request, error: Exception) -> Response:
         """What the routes refuse."""
         code = error.status_code if isinstance(error, HTTPException) else 500
-        message = "There is nothing at this address." if code == 404 else str(error)
-        return self._page(
-            "problem.html.j2", title="Not found" if code == 404 else "Refused", message=message, code=code
-        )
+        title, message = "Refused", str(error)
+        if code == 404:
+            title, message = "Not found", "There is nothing at this address."
+        return self._page("problem.html.j2", title=title, message=message, code=code)
 
     def problem(self, title: str, code: int, request: Request, error: Exception) -> Response:
         """An error of ours in its own words."""

@@ -25,11 +25,9 @@ class ServedFolders:
 
     @classmethod
     def of(cls, folders: Iterable[Path]) -> ServedFolders:
-        """Those folders, with links resolved."""
         return cls(tuple(Path(folder).resolve() for folder in folders))
 
     def holds(self, path: Path) -> bool:
-        """Whether a file lies inside."""
         try:
             self.inside(path)
         except OutsideError:

@@ -62,7 +62,8 @@ class AccessPolicy:
         """The policy of a page that other machines can reach: with a random token."""
         literal = f"[{host}]" if ":" in host else host
         known = (*_LOOPBACK, literal, *names)
-        return cls(port, tuple(name.casefold() for name in known), _is_every(host), secrets.token_urlsafe(24))
+        is_every = _is_address(host) and ipaddress.ip_address(host).is_unspecified
+        return cls(port, tuple(name.casefold() for name in known), is_every, secrets.token_urlsafe(24))
 
     def knows(self, host: str) -> bool:
         """Whether a `Host` header names this page.
@@ -128,7 +129,8 @@ class Guard:
         if given and self.access.admits(given[0]):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
-            response = RedirectResponse(_local(path) + (f"?{rest}" if rest else ""), status_code=303)
+            local = "/" + path.lstrip("/\\")  # a path that a browser can't take for another site
+            response = RedirectResponse(local + (f"?{rest}" if rest else ""), status_code=303)
             response.set_cookie(COOKIE, self.access.token, httponly=True, samesite="strict", path="/")
             return response
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
@@ -174,11 +176,6 @@ def _is_crooked(raw: bytes) -> bool:
     return True
 
 
-def _local(path: str) -> str:
-    """A path that a browser can't take for another site."""
-    return "/" + path.lstrip("/\\")
-
-
 def _split(host: str) -> tuple[str, int]:
     parts = _parts(f"//{host}")
     if parts is None or parts.username is not None or parts.path or parts.query or parts.fragment:
@@ -204,10 +201,6 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_every(host: str) -> bool:
-    return _is_address(host) and ipaddress.ip_address(host).is_unspecified
 
 
 def _refusal(code: int, text: str, headers: Mapping[str, str] | None = None) -> Response:

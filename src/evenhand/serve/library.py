@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from evenhand import api
 from evenhand.core.errors import InputError, RunError
 from evenhand.core.metric import Metric
-from evenhand.core.records import Array, Records
+from evenhand.core.records import Array
 from evenhand.core.view import SampleView
 from evenhand.reporting.comparison import comparison_page, difference_page
 from evenhand.reporting.display import RowLabels, labels_of
@@ -23,11 +23,11 @@ from evenhand.reporting.html import Link, page_html
 from evenhand.reporting.reported import report_page, reported
 from evenhand.run.reopened import metrics_of, task_of
 from evenhand.serve.folders import ServedFolders
-from evenhand.serve.listing import ProgressMonitor, RunEntry, RunIndex, RunList, stamp_of
+from evenhand.serve.listing import ProgressMonitor, RunEntry, RunIndex, stamp_of
 from evenhand.serve.pictures import NoPictureError, SampleMedia, load_media, pictures_of
 from evenhand.serve.selection import RowQuery, ValueChoice, select
 from evenhand.stats.comparison import Comparison
-from evenhand.store.damaged import InspectedRun, inspect_run, readable_rows
+from evenhand.store.damaged import InspectedRun, ReadableRows, inspect_run, readable_rows
 from evenhand.store.differences import Difference, diff
 from evenhand.store.runs import Run
 
@@ -47,14 +47,6 @@ class ServeSettings:
 
 class NotFoundError(InputError):
     """Something that was asked for by a key that belongs to nothing."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a run that can be read, and what is wrong with the others."""
-
-    records: Records
-    problems: tuple[str, ...]
 
 
 class LRUCache(Generic[V]):
@@ -135,13 +127,9 @@ class Library:
         self.costly = Semaphore(2)  # comparisons and reports that are made at the same time
         self._placeholder = secrets.token_urlsafe(24)  # stands for the nonce in a report that is kept
 
-    def listing(self) -> RunList:
-        """All runs."""
-        return self.index.now()
-
     def line(self, key: str) -> RunEntry:
         """The run of a key; raises NotFoundError when there is none."""
-        line = self.listing().find(key)
+        line = self.index.now().find(key)
         if line is None:
             raise NotFoundError("There is no run of that key. It may have been removed or replaced.")
         return line
@@ -153,9 +141,9 @@ class Library:
         return inspect_run(line.folder)
 
     @_kept(3)
-    def rows(self, line: RunEntry) -> Rows:
+    def rows(self, line: RunEntry) -> ReadableRows:
         """The rows of a run; raises RunError when there are none to show."""
-        return Rows(*readable_rows(self.inspected(line), self.index.allowed.inside))
+        return readable_rows(self.inspected(line), self.index.allowed.inside)
 
     @_kept(16)
     def metrics(self, line: RunEntry) -> tuple[Metric[Any], ...]:
@@ -206,11 +194,10 @@ class Library:
     def whole(self, line: RunEntry) -> Run:
         """A run as the verbs take it; raises RunError with what is missing."""
         inspected = self.inspected(line)
-        run = inspected.run
-        if run is None:
+        if inspected.run is None:
             reasons = " ".join(piece.reason for piece in inspected.pieces if piece.is_lost)
             raise RunError(f"{line.name} can't be used for this: it has no whole results. {reasons}")
-        return run
+        return inspected.run
 
     def report(self, line: RunEntry, nonce: str) -> str:
         """The report of a run as a page; its style and scripts carry the nonce."""
@@ -234,7 +221,6 @@ class Library:
 
     @_kept(8, costly=True)
     def difference(self, first: RunEntry, second: RunEntry) -> Difference:
-        """Why two runs differ."""
         return diff(self.whole(first), self.whole(second))
 
     def page_of(self, verb: str, lines: Sequence[RunEntry], nonce: str) -> str:

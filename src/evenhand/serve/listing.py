@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -35,8 +35,8 @@ from evenhand.reporting.sections import gap_of
 from evenhand.serve.folders import OutsideError, ServedFolders
 from evenhand.store.manifest import FILENAME, read_manifest
 from evenhand.store.plain import from_plain, loads
-from evenhand.store.runs import RECORDED, RECORDS, RESULTS, results_plain
-from evenhand.store.unfinished import REPLACED, UNDERWAY, UNFINISHED
+from evenhand.store.runs import RECORDED, RECORDS, RESULTS, results_plain, walk_runs
+from evenhand.store.unfinished import UNDERWAY, UNFINISHED
 
 FRESH_SECONDS = 1.0
 _SHARE_OF_TIME = 10  # a walk that takes long is repeated seldom
@@ -46,8 +46,6 @@ _Entry = tuple[str, str, msgspec.Raw]
 
 
 class RunState(Enum):
-    """What stands in a folder."""
-
     EVALUATION = "evaluation"
     PREDICTIONS = "predictions"
     DAMAGED = "damaged"
@@ -71,22 +69,23 @@ class RunEntry:
     gap: Interval = field(default_factory=lambda: Interval(None))
     gap_by: str = ""
     worst: str = ""
-    rows: int = 0
     units: int = 0
     problem: str = ""
+
+    @property
+    def words(self) -> str:
+        """What is searched for a text."""
+        return f"{self.task} {self.model} {self.dataset} {self.name} {self.worst}".casefold()
 
 
 @dataclass(frozen=True)
 class RunList:
-    """All that was found in one walk."""
-
     lines: tuple[RunEntry, ...] = ()
     unfinished: tuple[Path, ...] = ()
     links: int = 0  # not followed
     version: str = ""  # changes with the lines
 
     def find(self, key: str) -> RunEntry | None:
-        """The run of a key."""
         return next((line for line in self.lines if line.key == key), None)
 
 
@@ -104,8 +103,6 @@ MOST = 500  # lines on a page
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Filters, order and ticks."""
-
     text: str = ""
     task: str = ""
     state: str = ""
@@ -131,14 +128,13 @@ class RunFilter:
         )
 
     def pick(self, listing: RunList) -> tuple[RunEntry, ...]:
-        """The lines that are shown, in order."""
         wanted = self.text.casefold().split()
         lines = [
             line
             for line in listing.lines
             if (not self.task or line.task == self.task)
             and (not self.state or line.state.value == self.state)
-            and all(word in _words(line) for word in wanted)
+            and all(word in line.words for word in wanted)
         ]
         lines.sort(key=lambda line: line.name)
         lines.sort(key=_ORDERS[self.order], reverse=self.falling)
@@ -158,10 +154,6 @@ class RunFilter:
     def aria(self, order: str) -> str:
         """How a column is sorted, for a screen reader."""
         return "none" if order != self.order else "descending" if self.falling else "ascending"
-
-
-def _words(line: RunEntry) -> str:
-    return f"{line.task} {line.model} {line.dataset} {line.name} {line.worst}".casefold()
 
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -189,7 +181,7 @@ class RunIndex:
     def _walk(self) -> RunList:
         lines, unfinished, links = [], [], 0
         read: dict[Path, tuple[Stamp, RunEntry]] = {}
-        for folder, is_finished, linked in folders(self.root):
+        for folder, is_finished, linked in walk_runs(self.root):
             links += linked
             if not is_finished:
                 unfinished.append(folder)
@@ -218,7 +210,7 @@ class RunIndex:
             )
             if manifest.kind == "predictions":
                 return replace(line, state=RunState.PREDICTIONS)
-            return replace(line, **_values(_everyone(folder)))
+            return replace(line, **_values(folder))
         except (InputError, ValueError, TypeError, AttributeError, OSError) as error:
             *task, model, _ = ("", *line.name.split("/"))[-4:]
             return replace(
@@ -230,34 +222,13 @@ class RunIndex:
             )
 
 
-def folders(root: Path) -> Iterator[tuple[Path, bool, int]]:
-    """Every folder of a run: its path, whether it is finished, and how many links were passed on the way to it."""
-    links = 0
-    for parent, names, files in os.walk(root):
-        here = Path(parent)
-        linked = [name for name in names if (here / name).is_symlink()]
-        links += len(linked)
-        names[:] = sorted(name for name in names if name not in linked)
-        if FILENAME in files or RESULTS in files:
-            names.clear()
-            yield here, True, links
-            links = 0
-            continue
-        for name in list(names):
-            if name.startswith("."):
-                names.remove(name)
-                if UNFINISHED in name and REPLACED not in name:
-                    yield here / name, False, links
-                    links = 0
-
-
 def key_of(folder: Path, root: Path) -> str:
     """How a folder is addressed: a hash of where it lies, so that no request ever names a path."""
     return hashlib.sha256(os.fsencode(folder.relative_to(root).as_posix())).hexdigest()[:16]
 
 
-def _everyone(folder: Path) -> Results:
-    """The results without the groups, which a list does not need."""
+def _values(folder: Path) -> Mapping[str, Any]:
+    """What a list shows of the results; their groups are not read."""
     path = folder / RESULTS
     plain = results_plain(inputs.read(path, RunError).data, path)
     overall = [entry for entry in plain.get("estimates", ()) if entry.get("group") == []]
@@ -265,23 +236,19 @@ def _everyone(folder: Path) -> Results:
     undefined = [entry for entry in overall if isinstance(entry.get("value"), dict) and "undefined" in entry["value"]]
     reduced = {**plain, "estimates": [*numbers, *undefined], "contrasts": [], "omnibus": []}
     results: Results = from_plain(reduced, Results)
-    return results
-
-
-def _values(results: Results) -> Mapping[str, Any]:
-    values: dict[str, Any] = {"rows": results.rows, "units": results.units}
+    values: dict[str, Any] = {"units": results.units}
     first = headline(results)
     if first is None:
         return values
-    names, overall = names_of_results(results), results.get(*first)
-    is_share = names.is_share(*first) and overall.number is not None and 0 <= overall.number <= 1
+    names, estimate = names_of_results(results), results.get(*first)
+    is_share = names.is_share(*first) and estimate.number is not None and 0 <= estimate.number <= 1
     values["output"] = printable(names.value(*first), keep="")
-    values["value"] = as_cell(overall, "%" if is_share else "")
+    values["value"] = as_cell(estimate, "%" if is_share else "")
     values["better"] = direction_of(results, *first)
     single = [s for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
-    measured = [summary for summary in single if isinstance(summary.values.get("max_gap"), float)]
-    if measured:
-        widest = max(measured, key=gap_of)
+    gaps = [summary for summary in single if isinstance(summary.values.get("max_gap"), float)]
+    if gaps:
+        widest = max(gaps, key=gap_of)
         worst = None if widest.worst is None else shown_group(widest.worst, names)
         values["gap"] = Interval(gap_of(widest), unit="points" if is_share else "")
         values |= {"gap_by": names.attribute(widest.by[0]), "worst": printable(levels(worst), keep="")}
@@ -302,21 +269,19 @@ def stamp_of(folder: Path) -> Stamp:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """How far an unfinished run is."""
-
     key: str
     task: str
     model: str
-    kind: str  # "evaluation" or "predictions"
-    stage: str  # what is being done, or was when it stopped
-    done: int  # answers or parts
-    total: int | None  # answers that are wanted; None where it is not known
-    unit: str  # what `done` counts
+    alive: bool | None  # None: this system does not tell
+    changed: float  # seconds since something was written
+    age: float  # seconds since it began
+    kind: str = "evaluation"  # or "predictions"
+    stage: str = "recording rows"  # what is being done, or was when it stopped
+    done: int = 0  # answers or parts
+    total: int | None = None  # answers that are wanted; None where it is not known
+    unit: str = "parts recorded"  # what `done` counts
     unanswered: int = 0
     in_flight: int = 0
-    alive: bool | None = None  # None: this system does not tell
-    changed: float = 0.0  # seconds since something was written
-    age: float = 0.0  # seconds since it began
 
     @property
     def share(self) -> float | None:
@@ -354,7 +319,6 @@ class ProgressMonitor:
         self._lock = Lock()
 
     def look(self, listing: RunList) -> tuple[RunProgress, ...]:
-        """All unfinished runs, as they are now."""
         with self._lock:
             unfinished = tuple(filter(None, map(self._progress, listing.unfinished)))
             for gone in set(self._answers) - set(listing.unfinished):
@@ -386,21 +350,18 @@ class ProgressMonitor:
         if len(self._seen) > 1000:
             self._seen.clear()
         self._seen[key] = folder
-        about = _about(folder)
+        about, alive, now = _about(folder), _is_locked(fact.st_ino), time()
         place = folder.parent.relative_to(self.root).parts
-        common: dict[str, Any] = {
-            "key": key,
-            "task": printable(str(about.get("task") or "/".join(place[:-1])), keep=""),
-            "model": printable(str(about.get("model") or "".join(place[-1:])), keep=""),
-            "alive": _is_locked(fact.st_ino),
-            "changed": max(time() - latest, 0.0),
-            "age": max((latest if not _is_locked(fact.st_ino) else time()) - begun, 0.0),
-        }
+        task = printable(str(about.get("task") or "/".join(place[:-1])), keep="")
+        model = printable(str(about.get("model") or "".join(place[-1:])), keep="")
+        age = max((now if alive else latest) - begun, 0.0)
+        progress = RunProgress(key, task, model, alive, max(now - latest, 0.0), age)
         if (folder / _JOURNAL).is_dir():
-            return self._asking(folder, about, common)
-        return _evaluating(folder, common)
+            total = about.get("samples")
+            return self._asking(folder, replace(progress, total=total if isinstance(total, int) else None))
+        return _evaluating(folder, progress)
 
-    def _asking(self, folder: Path, about: Mapping[str, Any], common: dict[str, Any]) -> RunProgress:
+    def _asking(self, folder: Path, progress: RunProgress) -> RunProgress:
         journal = folder / _JOURNAL
         known = self._answers.setdefault(folder, _Answers(set(), {}))
         for path in sorted(journal.glob("shard-*.msgpack")):
@@ -412,28 +373,19 @@ class ProgressMonitor:
                 continue
             known.kinds.update((sample, kind) for sample, kind, _ in entries)
             known.shards.add(path.name)
-        total = about.get("samples")
-        handed = _lines(journal / "asked")
-        return RunProgress(
-            kind="predictions",
-            stage="asking the model",
-            done=len(known.kinds),
-            total=total if isinstance(total, int) else None,
-            unit="answers",
-            unanswered=sum(kind == "unanswered" for kind in known.kinds.values()),
-            in_flight=max(handed - len(known.kinds), 0),
-            **common,
-        )
+        unanswered = sum(kind == "unanswered" for kind in known.kinds.values())
+        in_flight = max(_lines(journal / "asked") - len(known.kinds), 0)
+        progress = replace(progress, kind="predictions", stage="asking the model", unit="answers")
+        return replace(progress, done=len(known.kinds), unanswered=unanswered, in_flight=in_flight)
 
 
-def _evaluating(folder: Path, common: dict[str, Any]) -> RunProgress:
+def _evaluating(folder: Path, progress: RunProgress) -> RunProgress:
     parts = max(sum(1 for _ in folder.glob(f"{name}/*.parquet")) for name in (_KEPT, RECORDS))
-    stage = "recording rows"
     if (folder / RESULTS).exists():
-        stage = "writing"
+        progress = replace(progress, stage="writing")
     elif (folder / RECORDS / RECORDED).exists():
-        stage = "measuring groups and intervals"
-    return RunProgress(kind="evaluation", stage=stage, done=parts, total=None, unit="parts recorded", **common)
+        progress = replace(progress, stage="measuring groups and intervals")
+    return replace(progress, done=parts)
 
 
 def _inner(folder: Path) -> list[Path]:

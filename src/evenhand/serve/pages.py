@@ -25,7 +25,6 @@ _WIDTH = 200.0  # of a drawn interval
 
 
 def environment() -> Environment:
-    """The templates, with what they need to draw."""
     templates = report_environment("evenhand.serve")
     templates.tests["a_small_group"] = lambda estimate: estimate.status is not Status.OK
     named: tuple[Callable[..., Any], ...] = (
@@ -62,9 +61,8 @@ def drawn(estimate: Estimate, spread: GroupEstimates) -> Mapping[str, float] | N
     def place(value: float) -> float:
         return round(max(0.0, min(1.0, (value - spread.low) / (spread.high - spread.low))) * _WIDTH, 1)
 
-    low = estimate.number if estimate.low is None else estimate.low
-    high = estimate.number if estimate.high is None else estimate.high
-    return {"at": place(estimate.number), "low": place(low), "high": place(high)}
+    at, low, high = place(estimate.number), estimate.low, estimate.high
+    return {"at": at, "low": at if low is None else place(low), "high": at if high is None else place(high)}
 
 
 def overlay(marks: Sequence[Mark], picture: int, size: tuple[int, int] | None, focus: Box | None = None) -> Markup:

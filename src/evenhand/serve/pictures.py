@@ -39,9 +39,8 @@ class NoPictureError(InputError):
 
 @dataclass(frozen=True)
 class SampleMedia:
-    """The pictures of every sample of a data set, and where it was loaded from."""
+    """The pictures of every sample of a data set."""
 
-    root: Path | None
     by_sample: Mapping[str, tuple[Path, ...]]
     problem: str = ""  # why it could not be loaded
     view: Callable[[Mapping[str, Any]], SampleView] | None = None  # of a row, where the task has one
@@ -60,17 +59,12 @@ class SampleMedia:
 
         Of a sample with several, those that the rest of the item names come first, such as frame 0007 of a video.
         """
-        if item in self.by_sample:
-            return self.by_sample[item]
         sample = item
-        while _SEPARATOR in sample:
+        while sample not in self.by_sample and _SEPARATOR in sample:
             sample = sample.rpartition(_SEPARATOR)[0]
-            if sample in self.by_sample:
-                rest = item[len(sample) + 1 :].split(_SEPARATOR)
-                every = self.by_sample[sample]
-                named = tuple(path for path in every if path.stem in rest)
-                return tuple(dict.fromkeys(named)) or every
-        return ()
+        every = self.by_sample.get(sample, ())
+        rest = item[len(sample) + 1 :].split(_SEPARATOR)
+        return tuple(dict.fromkeys(path for path in every if path.stem in rest)) or every
 
 
 def load_media(run: Path, manifest: Manifest, data: ServedFolders) -> SampleMedia:
@@ -80,7 +74,7 @@ def load_media(run: Path, manifest: Manifest, data: ServedFolders) -> SampleMedi
         options = parse(task.options, manifest.options)
         _check_paths(options, data)
     except EvenhandError as error:
-        return SampleMedia(None, {}, str(error))
+        return SampleMedia({}, str(error))
     problem = "No data folder was named: start with --data DIR to see pictures."
     for root in candidates(manifest, data):
         try:
@@ -90,14 +84,14 @@ def load_media(run: Path, manifest: Manifest, data: ServedFolders) -> SampleMedi
             continue
         media = {sample.id: sample.media for sample in dataset.samples if sample.media}
         if not isinstance(task, Task) or task.view is None:
-            return SampleMedia(root, media)
+            return SampleMedia(media)
         answers = None  # where they can't be read
         for place in _answer_files(run, manifest, data):
             with suppress(EvenhandError, OSError, ValueError):
                 answers = task.codec.read(place, dataset, options)
                 break
-        return SampleMedia(root, media, view=partial(task.view, dataset, answers))
-    return SampleMedia(None, {}, problem)
+        return SampleMedia(media, view=partial(task.view, dataset, answers))
+    return SampleMedia({}, problem)
 
 
 def _answer_files(run: Path, manifest: Manifest, data: ServedFolders) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from evenhand.core.names import DisplayNames
 from evenhand.core.records import EVERYONE, Array, Group, Records
 from evenhand.core.results import Contrast, Estimate, Results, Status
 from evenhand.reporting.canvas import padded_span
-from evenhand.reporting.display import RowLabels, names_of_family, shown_group, shown_pair
+from evenhand.reporting.display import RowLabels, names_of_family, shown_group
 from evenhand.reporting.groups import by_attributes
 from evenhand.reporting.phrases import direction_of, headline, levels
 from evenhand.reporting.sections import badge
@@ -45,8 +45,8 @@ class GroupEstimates:
     estimates: tuple[Estimate, ...]
     low: float
     high: float
-    verdict: str = ""
-    finding: str = ""
+    verdict: str
+    finding: str
 
     @property
     def gap(self) -> float:
@@ -93,7 +93,7 @@ def spreads(results: Results, choice: ValueChoice) -> tuple[GroupEstimates, ...]
     for names, estimates in by.items():
         ordered = sorted(estimates, key=lambda e: (e.status is Status.EMPTY, e.number is None, sign * (e.number or 0)))
         low, high = shared if len(names) == 1 else _range(ordered)
-        own = [shown_pair(pair, display) for pair in pairs if pair.first.by == names]
+        own = [_shown_pair(pair, display) for pair in pairs if pair.first.by == names]
         verdict = badge(own) if len(names) == 1 else ("", "")
         spread.append(GroupEstimates(names, tuple(ordered), low, high, *verdict))
     return tuple(sorted(spread, key=lambda one: (len(one.by), -one.gap, one.by)))
@@ -110,6 +110,12 @@ def group_name(group: Group, names: DisplayNames, *, full: bool = False) -> str:
     if full:
         return ", ".join(f"{name}: {levels(Group(((name, level),)))}" for name, level in group.terms) or "everyone"
     return levels(group)
+
+
+def _shown_pair(pair: Contrast, names: DisplayNames) -> Contrast:
+    first, second = shown_group(pair.first, names), shown_group(pair.second, names)
+    worse = None if pair.worse is None else shown_group(pair.worse, names)
+    return replace(pair, first=first, second=second, worse=worse)
 
 
 def group_of(texts: Sequence[str]) -> Group:

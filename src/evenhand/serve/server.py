@@ -104,7 +104,6 @@ class BoundedProtocol(H11Protocol):
         self._limit()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the deadline."""
         if self.deadline is not None:
             self.deadline.cancel()
         if hasattr(self, "transport") and self.transport is not None:

@@ -20,16 +20,17 @@ import numpy as np
 
 from evenhand.core.contrasts import Contrasts, Family
 from evenhand.core.measure import Tally, estimates
+from evenhand.core.membership import groups_of
 from evenhand.core.metric import Direction, Kind, Resampling
-from evenhand.core.records import EVERYONE, Group, groups_of
-from evenhand.core.results import Contrast, Estimate, Method, Omnibus, Reference, Summary
+from evenhand.core.records import EVERYONE, Group
+from evenhand.core.results import Contrast, Estimate, Method, Omnibus, Summary
+from evenhand.core.sparse import ranges
 from evenhand.stats import summaries
 from evenhand.stats.checks import Floats, Integers, number_or_none
 from evenhand.stats.evidence import Evidence, RatioEvidence
 from evenhand.stats.findings import OutputFinding, findings_of
 from evenhand.stats.intervals import effective_size
-from evenhand.stats.multiplicity import Correction, verdicts
-from evenhand.stats.pairing import GroupPairs
+from evenhand.stats.multiplicity import Correction, family_name, verdicts
 from evenhand.stats.permutation import gap_reference
 from evenhand.stats.redraw import draws_of
 from evenhand.stats.sets import SetEvidence
@@ -90,7 +91,7 @@ def analyse(
     if not len(tally.cells):
         return Analysis(estimates(tally, listed), (), (), (), chosen.method(("there are no rows",)))
     places = layout(tally.cells, listed)
-    findings = [finding for found in findings_of(tally, places, chosen) for finding in found]
+    findings = list(findings_of(tally, places, chosen))
     compared = [f for f in findings if f.evidence is not None and (chosen.detailed or ":" not in f.output)]
     # Two at once would take twice the memory.
     large = len(listed) > MANY_AT_ONCE or any(isinstance(f.evidence, SetEvidence) for f in compared)
@@ -137,9 +138,7 @@ def _pair_blocks(sets: list[Integers]) -> Iterator[tuple[Integers, Integers]]:
                 stop += 1
             rows = np.arange(start, stop)
             sizes = many - 1 - rows
-            first = np.repeat(rows, sizes)
-            second = np.arange(len(first)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + first + 1
-            yield positions[first], positions[second]
+            yield positions[np.repeat(rows, sizes)], positions[ranges(rows + 1, sizes)]
             start = stop
 
 
@@ -182,11 +181,12 @@ def _family(
         tested = int(np.count_nonzero(~np.isnan(compared.p_value)))
     margin = margin_of(settings, finding.metric, finding.output, evidence.values)
     judged = verdicts(*compared[1:5], adjusted, margin=margin, alpha=settings.alpha)
-    attributes = "single attributes" if order == 1 else f"intersections of {order}"
+    shared = list(zip(compared.shared_rows.tolist(), compared.shared_units.tolist(), strict=True))
+    notes = {both: tuple(_pair_notes(*both, margin)) for both in set(shared)}
     return Family(
         metric=finding.metric,
         output=finding.output,
-        name=f"{finding.metric}.{finding.output}, {attributes}",
+        name=family_name(finding.metric, finding.output, order),
         size=tested,
         correction=settings.correction.value,
         margin=margin,
@@ -204,7 +204,7 @@ def _family(
         test=compared.test.tolist(),
         interval=compared.interval_name.tolist(),
         shared_rows=compared.shared_rows,
-        notes=_notes_of_pairs(compared, margin),
+        notes=[notes[both] for both in shared],
         effects=compared.effects,
     )
 
@@ -227,14 +227,8 @@ def _worse(direction: Direction, difference: Floats, first: Integers, second: In
     return np.where(decided, np.where((difference < 0) == lower_is_worse, first, second), -1)
 
 
-def _notes_of_pairs(compared: GroupPairs, margin: float | None) -> list[tuple[str, ...]]:
-    """The notes of each pair; pairs that share as much get the same text."""
-    shared = list(zip(compared.shared_rows.tolist(), compared.shared_units.tolist(), strict=True))
-    known = {both: tuple(_pair_notes(*both, margin)) for both in set(shared)}
-    return [known[both] for both in shared]
-
-
 def _pair_notes(rows: int, units: int, margin: float | None) -> Iterator[str]:
+    """What is said beside a pair that shares so many rows and units."""
     if rows:
         yield f"{rows} rows belong to both groups"
     if units:
@@ -250,23 +244,14 @@ def _omnibus(finding: OutputFinding, places: TallyLayout, settings: Settings) ->
     for names, positions in places.by_attributes.items():
         large = positions[finding.usable[positions]].tolist()
         if len(large) < 2:
-            yield Omnibus(
-                finding.metric, finding.output, names, "", None, None, None, len(large), summaries.TOO_FEW.reason
-            )
-            continue
-        test = evidence.omnibus(large, settings.permutations)
-        undefined = np.isnan(test.p_value)
-        yield Omnibus(
-            finding.metric,
-            finding.output,
-            names,
-            test.method,
-            number_or_none(test.statistic),
-            float(test.degrees),
-            number_or_none(test.p_value),
-            len(large),
-            "no row differs from any other: there is nothing to test" if undefined else "",
-        )
+            found: tuple[str, float | None, float | None, float | None] = "", None, None, None
+            reason = summaries.TOO_FEW.reason
+        else:
+            test = evidence.omnibus(large, settings.permutations)
+            p = number_or_none(test.p_value)
+            found = test.method, number_or_none(test.statistic), float(test.degrees), p
+            reason = "no row differs from any other: there is nothing to test" if p is None else ""
+        yield Omnibus(finding.metric, finding.output, names, *found, len(large), reason)
 
 
 def _summaries(finding: OutputFinding, places: TallyLayout, settings: Settings) -> Iterator[Summary]:
@@ -282,7 +267,10 @@ def _summaries(finding: OutputFinding, places: TallyLayout, settings: Settings) 
         notes: list[str] = []
         reference = None
         if len(large) >= 2 and settings.permutations > 0:
-            reference = _reference(evidence, values, large, settings, notes)
+            null, source = evidence.null_gaps(large, settings.permutations)
+            reference = gap_reference(float(values.max() - values.min()), null)
+            nothing = "no permutation had two groups with values: the gap has no reference."
+            notes.append(nothing if reference is None else f"reference of the gap: {source}")
         if places.overlap(large):
             notes.append("rows may belong to several groups: group sizes add up to more than all")
         yield Summary(
@@ -300,24 +288,11 @@ def _summaries(finding: OutputFinding, places: TallyLayout, settings: Settings) 
         )
 
 
-def _reference(
-    evidence: Evidence, values: Floats, large: list[int], settings: Settings, notes: list[str]
-) -> Reference | None:
-    null, source = evidence.null_gaps(large, settings.permutations)
-    reference = gap_reference(float(values.max() - values.min()), null)
-    notes.append(
-        "no permutation had two groups with values: the gap has no reference."
-        if reference is None
-        else f"reference of the gap: {source}"
-    )
-    return reference
-
-
 def _shrunken(evidence: Evidence, places: TallyLayout, large: list[int], settings: Settings) -> dict[Group, float]:
     """Partially pooled proportions, when asked for or when there are too many groups to rank raw."""
-    if not (settings.shrink or len(large) > MANY_GROUPS) or not isinstance(evidence, RatioEvidence) or len(large) < 2:
+    if not (settings.shrink or len(large) > MANY_GROUPS) or len(large) < 2:
         return {}
-    if evidence.ratio.kind is not Kind.PROPORTION:
+    if not isinstance(evidence, RatioEvidence) or evidence.ratio.kind is not Kind.PROPORTION:
         return {}
     rows = evidence.rows[large]
     if not evidence.table.independent:

@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from evenhand.core.errors import RunError
 from evenhand.core.measure import AnyMetric, estimates, tally
+from evenhand.core.membership import groups_of
 from evenhand.core.metric import UNBOUNDED, Direction, Kind, Ratio, Resampling, Undefined
-from evenhand.core.records import Array, Group, Records, groups_of
+from evenhand.core.records import Array, Group, Records
 from evenhand.core.results import Estimate, Method, Reference, Status, Verdict
 from evenhand.core.streams import stream
 from evenhand.stats.checks import Floats, divide, number_or_none, numbers_or_nan
@@ -34,10 +36,11 @@ from evenhand.stats.contrasts import (
 from evenhand.stats.distributions import normal_quantile, t_quantile, t_two_sided
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
 from evenhand.stats.intervals import subsampled
-from evenhand.stats.multiplicity import verdicts
+from evenhand.stats.multiplicity import family_name, verdicts
 from evenhand.stats.permutation import gap_reference
 from evenhand.stats.redraw import draws_of, redraw, redraw_dyadic
-from evenhand.stats.resample import Weights, subsample_weights, weight_blocks
+from evenhand.stats.resample import Weights, weight_blocks
+from evenhand.stats.sets import halves
 from evenhand.stats.settings import Settings, margin_of
 from evenhand.stats.tables import TallyLayout, UnitTable, layout
 
@@ -136,15 +139,12 @@ def compare(
     contrasts: list[ModelContrast] = []
     gaps: list[GapContrast] = []
     left_out: list[LeftOutValue] = []
-    plain = [estimates(part, groups) for part in tallies]
-    at, size = 0, len(groups)
-    for number, metric in enumerate(metrics):
+    plain = [iter(estimates(part, groups)) for part in tallies]
+    for metric, *states in zip(metrics, *(part.states for part in tallies), strict=True):
         sides = []
         for output, direction in metric.outputs.items():
-            both = (plain[0][at : at + size], plain[1][at : at + size])
-            at += size
-            states = (tallies[0].states[number], tallies[1].states[number])
-            side = _Side(metric, output, direction, states, (places[0], places[1]), both, chosen, names)
+            both = [list(islice(values, len(groups))) for values in plain]
+            side = _Side(metric, output, direction, states, places, both, chosen, names)
             if not chosen.detailed and ":" in output:
                 continue
             if side.numeric:
@@ -165,30 +165,22 @@ def _turned(number: float) -> float | None:
     return number_or_none(-number + 0.0)
 
 
-_BothDraws = tuple[Mapping[str, Floats], Mapping[str, Floats]]
-
-
-def _draws_of(sides: Sequence[_Side]) -> _BothDraws:
+def _draws_of(sides: Sequence[_Side]) -> list[dict[str, Floats]]:
     """The outputs of one metric that have no formula, resampled for both models with the same weights."""
-    left = [side for side in sides if side.ratios is None]
-    if not left or left[0].settings.draws == 0:
-        return {}, {}
-    sides_drawn: list[dict[str, Floats]] = []
-    one = left[0]
-    count = draws_of(one.states[0], one.places[0], one.settings)
-    for place, state in zip(one.places, one.states, strict=True):
-        ratios = one.metric.ratios(state) if place.unit_b is not None else {}
-        drawn = {
-            side.output: redraw_dyadic(ratios[side.output], place, one.weights())
-            for side in left
-            if side.output in ratios
-        }
-        others = frozenset(side.output for side in left if side.output not in ratios)
-        if others:
-            weights = one.halves() if one.of_sets else one.weights(count)
-            drawn.update(redraw(one.metric, state, place, weights, others))
-        sides_drawn.append(drawn)
-    return sides_drawn[0], sides_drawn[1]
+    outputs = frozenset(side.output for side in sides if side.ratios is None)
+    if not outputs or sides[0].settings.draws == 0:
+        return [{}, {}]
+    metric, places, states = sides[0].metric, sides[0].places, sides[0].states
+    count = draws_of(states[0], places[0], sides[0].settings)
+    both = []
+    for place, state in zip(places, states, strict=True):
+        ratios = metric.ratios(state) if place.unit_b is not None else {}
+        drawn = {name: redraw_dyadic(ratios[name], place, sides[0].weights()) for name in outputs & ratios.keys()}
+        if others := outputs - ratios.keys():
+            weights = halves(place.units, sides[0].settings) if sides[0].of_sets else sides[0].weights(count)
+            drawn.update(redraw(metric, state, place, weights, others))
+        both.append(drawn)
+    return both
 
 
 @dataclass(frozen=True)
@@ -198,12 +190,12 @@ class _Side:
     metric: AnyMetric
     output: str
     direction: Direction
-    states: tuple[Any, Any]
-    places: tuple[TallyLayout, TallyLayout]
-    both: tuple[Sequence[Estimate], Sequence[Estimate]]
+    states: Sequence[Any]  # of each model, as all that follows
+    places: Sequence[TallyLayout]
+    both: Sequence[Sequence[Estimate]]  # by group
     settings: Settings
     names: tuple[str, str]
-    drawn: _BothDraws = ({}, {})  # by output, for those without formulas
+    drawn: Sequence[Mapping[str, Floats]] = ({}, {})  # of each model, by output, for those without formulas
 
     @property
     def numeric(self) -> bool:
@@ -240,12 +232,6 @@ class _Side:
         """Whether the metric is a distance between sets, which duplicated rows would distort."""
         return self.metric.resampling is Resampling.SUBSAMPLE
 
-    def halves(self) -> Iterator[Weights]:
-        """Half of the units at a time, without replacement, the same for both models."""
-        units = self.places[0].units
-        draws = min(self.settings.draws, self.settings.set_draws)
-        yield subsample_weights(units, units // 2, draws, stream("subsample", *self.settings.stream_names, units))
-
     @cached_property
     def evidence(self) -> tuple[Evidence, ...]:
         """What is known about the output for each model."""
@@ -253,34 +239,23 @@ class _Side:
             seed = (*self.settings.stream_names, self.metric.name, self.output)
             both = zip(self.places, self.ratios, strict=True)
             return tuple(RatioEvidence(places, ratio, self.weights, seed) for places, ratio in both)
-        return tuple(
-            DrawnEvidence(
-                numbers_or_nan(estimate.number for estimate in estimates),
-                draws[self.output],
-                np.array([estimate.units for estimate in estimates], dtype=np.int64),
-                places,
-                "joint_bootstrap",
-            )
-            for places, estimates, draws in zip(self.places, self.both, self.drawn, strict=True)
-        )
-
-    @cached_property
-    def draws(self) -> list[Floats]:
-        """(draws, groups), for each model."""
-        return [
-            side.table.drawn(self.weights()) if isinstance(side, RatioEvidence) else side.draws
-            for side in self.evidence
-        ]
+        evidence = []
+        for places, values, draws in zip(self.places, self.both, self.drawn, strict=True):
+            numbers = numbers_or_nan(estimate.number for estimate in values)
+            units = np.array([estimate.units for estimate in values], dtype=np.int64)
+            evidence.append(DrawnEvidence(numbers, draws[self.output], units, places, "joint_bootstrap"))
+        return tuple(evidence)
 
     def contrasts(self) -> list[ModelContrast]:
         """Every group, with p-values adjusted over the groups of one order."""
         if self.ratios is None and self.output not in self.drawn[0]:
             return []  # nothing was resampled
         raw = list(self._formulas() if self.ratios is not None else self._drawn())
-        for order in {len(contrast.group.terms) for contrast in raw}:
-            inside = [i for i, contrast in enumerate(raw) if len(contrast.group.terms) == order]
-            large = [i for i in inside if raw[i].status is Status.OK and not raw[i].group.is_missing]
-            usable = [i for i in large if raw[i].p is not None]
+        orders: dict[int, list[int]] = {}
+        for i, contrast in enumerate(raw):
+            if contrast.status is Status.OK and not contrast.group.is_missing and contrast.p is not None:
+                orders.setdefault(len(contrast.group.terms), []).append(i)
+        for usable in orders.values():
             adjusted = self.settings.correction(numbers_or_nan(raw[i].p for i in usable))
             for i, value in zip(usable, adjusted.tolist(), strict=True):
                 raw[i] = replace(raw[i], adjusted=number_or_none(value), family_size=len(usable))
@@ -295,9 +270,14 @@ class _Side:
             large = [place for place in positions[there].tolist() if self._status(place) is Status.OK]
             if len(large) < 2:
                 continue
-            values, draws = [side.values[large] for side in self.evidence], [draws[:, large] for draws in self.draws]
+            values = [side.values[large] for side in self.evidence]
+            draws = [side.draws[:, large] for side in self.evidence]
             apart = gap_difference(*values, *draws, confidence=self.settings.confidence)
             gaps = [float(np.ptp(side)) for side in values]
+            references: list[Reference | None] = [None, None]
+            if many := self.settings.permutations:
+                both = zip(gaps, self.evidence, strict=True)
+                references = [gap_reference(gap, side.null_gaps(large, many)[0]) for gap, side in both]
             yield GapContrast(
                 self.metric.name,
                 self.output,
@@ -308,17 +288,11 @@ class _Side:
                 _turned(apart.high[0]),
                 _turned(apart.low[0]),
                 number_or_none(apart.p_value[0]),
-                *(self._reference(side, large, gap) for side, gap in zip(self.evidence, gaps, strict=True)),
+                *references,
             )
 
-    def _reference(self, side: Evidence, large: list[int], gap: float) -> Reference | None:
-        if not self.settings.permutations:
-            return None
-        return gap_reference(gap, side.null_gaps(large, self.settings.permutations)[0])
-
     def _status(self, position: int) -> Status:
-        rows = min(self.both[0][position].rows, self.both[1][position].rows)
-        units = min(self.both[0][position].units, self.both[1][position].units)
+        rows, units = (min(getattr(side[position], name) for side in self.both) for name in ("rows", "units"))
         if rows == 0:
             return Status.EMPTY
         small = rows < self.settings.min_rows or units < self.settings.min_units
@@ -341,11 +315,11 @@ class _Side:
 
     def _mcnemar(self, position: int, a: Floats, b: Floats) -> ModelContrast:
         counts = paired_table(a, b)
-        limits = bonett_price(counts.only_a, counts.only_b, counts.rows, confidence=self.settings.confidence)
-        exact = float(mcnemar(counts.only_a, counts.only_b))
-        note = f"{counts.only_a} rows only {self.names[0]} has right, {counts.only_b} only {self.names[1]}"
-        ends = float(limits.low), float(limits.high)
-        return self._contrast(position, counts.difference, *ends, exact, "mcnemar_exact", "bonett_price", (note,))
+        only = counts.only_a, counts.only_b
+        _, low, high = map(float, bonett_price(*only, counts.rows, confidence=self.settings.confidence))
+        p = float(mcnemar(*only))
+        note = f"{only[0]} rows only {self.names[0]} has right, {only[1]} only {self.names[1]}"
+        return self._contrast(position, counts.difference, low, high, p, "mcnemar_exact", "bonett_price", (note,))
 
     def _by_unit(
         self,
@@ -357,10 +331,8 @@ class _Side:
         aligned: bool,
     ) -> ModelContrast:
         values = [float(table.means.value[position]) for table in tables]
-        pulls = [
-            divide(top[counted, position] - value * bottom[counted, position], bottom[counted, position].sum())
-            for top, bottom, value in zip(tops, bottoms, values, strict=True)
-        ]
+        sums = [(top[counted, position], bottom[counted, position]) for top, bottom in zip(tops, bottoms, strict=True)]
+        pulls = [divide(top - value * n, n.sum()) for (top, n), value in zip(sums, values, strict=True)]
         difference, squares = values[0] - values[1], float(((pulls[0] - pulls[1]) ** 2).sum())
         joint = joint_contrast(difference, squares, int(counted.sum()))
         low, high = joint.limits(self.settings.confidence)
@@ -369,13 +341,12 @@ class _Side:
             group = str(self.places[0].groups[position])
             rng = stream("sign flip", *self.settings.stream_names, self.metric.name, self.output, group)
             flips = max(self.settings.permutations, 1)
-            apart = tops[0][counted, position] - tops[1][counted, position]
-            p, test = sign_flip(apart, flips=flips, rng=rng), "sign_flip"
+            p, test = sign_flip(sums[0][0] - sums[1][0], flips=flips, rng=rng), "sign_flip"
         return self._contrast(position, difference, float(low), float(high), p, test, "cluster_t")
 
     def _drawn(self) -> Iterator[ModelContrast]:
         """Anything else: joint draws."""
-        values, draws = [side.values for side in self.evidence], self.draws
+        values, draws = zip(*((side.values, side.draws) for side in self.evidence), strict=True)
         found = joint_difference(*values, *draws, confidence=self.settings.confidence)
         name, limits = "joint_bootstrap", "joint_bootstrap_percentile"
         if self.of_sets:
@@ -405,8 +376,6 @@ class _Side:
         span = self.metric.scales.get(self.output, UNBOUNDED).span
         low, high = max(low, -span), min(high, span)
         group = self.places[0].groups[position]
-        order = len(group.terms)
-        kind = "everyone" if order == 0 else "single attributes" if order == 1 else f"intersections of {order}"
         better = None
         if difference and self.direction is not Direction.NEITHER:
             better = self.names[0] if (difference > 0) == (self.direction is Direction.HIGHER) else self.names[1]
@@ -428,7 +397,7 @@ class _Side:
             rows=min(a.rows, b.rows),
             units=min(a.units, b.units),
             status=self._status(position),
-            family=f"{self.metric.name}.{self.output}, {kind}",
+            family=family_name(self.metric.name, self.output, len(group.terms)),
             family_size=0,
             notes=notes,
         )
@@ -458,14 +427,14 @@ def _own_units(rows: Records) -> Records:
     return Records({**rows.columns, "unit": rows["item"]}, rows.attributes)
 
 
-def _common(first: Records, second: Records) -> tuple[tuple[Records, Records], tuple[int, int]]:
+def _common(first: Records, second: Records) -> tuple[list[Records], tuple[int, int]]:
     """Both models' rows on the units that both have, and how many units only one has."""
     if "unit" not in first or "unit" not in second:
         first, second = _own_units(first), _own_units(second)
-    sides = []
-    for rows in (first, second):
-        columns = [rows[name] for name in ("unit", "unit_b") if name in rows]
-        sides.append(np.unique(np.concatenate(columns)))
+    sides = [
+        np.unique(np.concatenate([rows[name] for name in ("unit", "unit_b") if name in rows]))
+        for rows in (first, second)
+    ]
     common = np.intersect1d(sides[0], sides[1])
     if not len(common):
         raise RunError(
@@ -473,8 +442,6 @@ def _common(first: Records, second: Records) -> tuple[tuple[Records, Records], t
         )
     kept = []
     for rows in (first, second):
-        inside = np.isin(rows["unit"], common)
-        if "unit_b" in rows:
-            inside &= np.isin(rows["unit_b"], common)
+        inside = np.all([np.isin(rows[name], common) for name in ("unit", "unit_b") if name in rows], axis=0)
         kept.append(rows if inside.all() else rows.take(inside))
-    return (kept[0], kept[1]), (len(sides[0]) - len(common), len(sides[1]) - len(common))
+    return kept, (len(sides[0]) - len(common), len(sides[1]) - len(common))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.core.sparse import ranges
 from evenhand.stats.checks import Floats, Integers, checked_counts, divide, floats, summed
 from evenhand.stats.distributions import (
     chi_square_above,
@@ -233,8 +234,7 @@ def fisher(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> Floats
     lowest, highest = np.maximum(0, k - n), np.minimum(k, m)
     sizes = (highest - lowest + 1).astype(np.int64)
     pair = np.repeat(np.arange(len(a)), sizes)
-    ends = np.cumsum(sizes)
-    x = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes) + np.repeat(lowest, sizes)
+    x = ranges(lowest, sizes)
 
     def log_mass(x_: Floats, which: NDArray[np.int64]) -> Floats:
         base = log_choose(total, k)
@@ -333,7 +333,6 @@ class PairedTable(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """All rows."""
         return self.both + self.only_a + self.only_b + self.neither
 
     @property

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from evenhand.core.records import EVERYONE, blocks
 from evenhand.core.sparse import SparseMatrix
 from evenhand.core.streams import stream
 from evenhand.stats import contrasts, ranks
-from evenhand.stats.checks import Booleans, Floats, Integers, deviation_of, divide
+from evenhand.stats.checks import Floats, Integers, deviation_of, divide
 from evenhand.stats.distributions import t_two_sided
 from evenhand.stats.intervals import (
     MOST_SKIPPED,
@@ -107,10 +106,10 @@ class RatioEvidence:
     def pairs(self, first: Integers, second: Integers, settings: Settings) -> GroupPairs:
         """Differences of groups, first minus second."""
         parts = []
-        for part in self._parts(first):
-            table, one, other, shared_rows = self._pairs_of(first[part], second[part])
-            pairs = table_pairs(table, one, other, settings)
-            for at, apart, sides in self._without_shared(first[part], second[part], shared_rows):
+        for one, other in self._parts(first, second):
+            shared_rows = self.places.shared_pairs(one, other)
+            pairs = table_pairs(*self._table_of(one, other), settings)
+            for at, apart, sides in self._without_shared(one, other, shared_rows):
                 put(pairs, at, table_pairs(apart, sides, sides + 1, settings))
             parts.append(pairs._replace(shared_rows=shared_rows))
         return joined(parts)
@@ -118,28 +117,22 @@ class RatioEvidence:
     def p_values(self, first: Integers, second: Integers, settings: Settings) -> Floats:
         """The p-values of `pairs` alone."""
         parts = []
-        for part in self._parts(first):
-            table, one, other, shared_rows = self._pairs_of(first[part], second[part])
-            p = table_tests(table, one, other)
-            for at, apart, sides in self._without_shared(first[part], second[part], shared_rows):
+        for one, other in self._parts(first, second):
+            p = table_tests(*self._table_of(one, other))
+            for at, apart, sides in self._without_shared(one, other, self.places.shared_pairs(one, other)):
                 p[at] = table_tests(apart, sides, sides + 1)
             parts.append(p)
         return np.concatenate(parts)
 
-    def _parts(self, first: Integers) -> Iterator[slice]:
+    def _parts(self, first: Integers, second: Integers) -> Iterator[tuple[Integers, Integers]]:
         """Runs of pairs of the same attributes, each of which needs the table of its own groups only."""
         ends = np.flatnonzero(np.diff(self.places.attribute_sets[first])) + 1
-        for start, stop in pairwise([0, *ends.tolist(), len(first)]):
-            yield slice(start, stop)
+        return zip(np.split(first, ends), np.split(second, ends), strict=True)
 
-    def _pairs_of(self, first: Integers, second: Integers) -> tuple[UnitTable, Integers, Integers, Integers]:
-        """The table of the groups that are compared, where the pairs stand in it, and the rows that they share."""
-        # Of thousands of groups few are large enough to be compared: the rest would only cost memory.
-        there = np.zeros(len(self.places.groups), dtype=np.bool_)
-        there[first] = there[second] = True
-        used, place = np.flatnonzero(there), np.cumsum(there) - 1
-        one, other = place[first], place[second]
-        return self.table.of(used), one, other, self.places.shared_pairs(first, second)
+    def _table_of(self, first: Integers, second: Integers) -> tuple[UnitTable, Integers, Integers]:
+        """The table of the groups that are compared, and where the sides of the pairs stand in it."""
+        used, one, other = self.places.among(first, second)
+        return self.table.of(used), one, other
 
     def _without_shared(
         self, first: Integers, second: Integers, shared_rows: Integers
@@ -175,17 +168,17 @@ class RatioEvidence:
             many = " (large-sample distribution)" if self.places.units >= MANY_CLUSTERS else ""
             gaps = np.concatenate([gap_of(part.means) for part in self._dealt(permutations, chosen)])
             return gaps, f"labels permuted over units{many}"
-        drawn = self._drawn[:, chosen] if self.table.is_exact else self.table.of(np.array(chosen)).drawn(self.weights())
+        drawn = self.draws[:, chosen] if self.table.is_exact else self.table.of(np.array(chosen)).drawn(self.weights())
         return gap_of(drawn - self.values[chosen]), RESAMPLED
 
     @cached_property
-    def _drawn(self) -> Floats:
+    def draws(self) -> Floats:
         """(draws, groups): the values of all groups in every draw."""
         return self.table.drawn(self.weights())
 
     def forget(self) -> None:
         """Let go of what was only kept to be asked for again."""
-        for name in ("_kept_permutations", "_unit_patterns", "_drawn"):
+        for name in ("_kept_permutations", "draws"):
             self.__dict__.pop(name, None)
 
     def _dealt(self, permutations: int, picked: list[int]) -> Iterator[Permuted]:
@@ -194,58 +187,27 @@ class RatioEvidence:
         Some permutations at a time, where groups are many.
         """
         kept = self.__dict__.setdefault("_kept_permutations", {})
-        rng = stream("permutation", *self.seed)
-        if self.places.units * self.table.groups <= _MOST_MEMBERSHIPS:
-            if permutations not in kept:
-                membership, top, bottom = self._unit_memberships
-                first, codes = membership_patterns(membership)
-                found = self._permuted(top, bottom, codes, len(first), permutations, rng)
-                to_each = membership[first].astype(np.float64)
-                kept[permutations] = Permuted(found.sums @ to_each, found.counts @ to_each)
-            yield Permuted(kept[permutations].sums[:, picked], kept[permutations].counts[:, picked])
-            return
-        codes, patterns, top, bottom = self._unit_patterns
         if permutations not in kept:
-            kept[permutations] = self._permuted(top, bottom, codes, len(patterns), permutations, rng)
-        to_groups, dealt = patterns.take_columns(np.array(picked)), kept[permutations]
+            kept[permutations] = self._permuted(permutations)
+        patterns, dealt = kept[permutations]
+        to_groups = patterns.take_columns(np.array(picked))
         for part in blocks(permutations, max(1, _DRAWN_AT_ONCE // max(len(picked), 1))):
             yield Permuted(dealt.sums[part] @ to_groups, dealt.counts[part] @ to_groups)
 
-    def _permuted(
-        self, top: Floats, bottom: Floats, codes: Integers, size: int, permutations: int, rng: np.random.Generator
-    ) -> Permuted:
-        if self.counted is None:
-            return permute_labels(top, bottom, codes, size, permutations, rng)
-        sizes = np.rint(np.bincount(codes, bottom, minlength=size)).astype(np.int64)
-        return permute_events(sizes, round(float(top.sum())), permutations, rng)
-
-    @cached_property
-    def _unit_patterns(self) -> tuple[Integers, SparseMatrix, Floats, Floats]:
-        """The pattern of groups of each unit that has rows, the patterns (patterns, groups), sums and counts of units.
-
-        As `_unit_memberships`, for tables that are too large to be written out. Patterns are distinguished by two sums
-        of random whole numbers, one for each group; two patterns with equal sums are not to be expected.
-        """
-        inside = self.table.presence.T
-        numbers_ = stream("patterns").integers(1, 2**38, (self.table.groups, 2)).astype(np.float64)
+    def _permuted(self, permutations: int) -> tuple[SparseMatrix, Permuted]:
+        """The patterns of groups that units have (patterns, groups), and their sums and counts when dealt out anew."""
         everyone = self.table.group == self.places.groups.index(EVERYONE)
-        used = self.table.unit[everyone]
-        _, first, codes = np.unique(inside.take(used) @ numbers_, axis=0, return_index=True, return_inverse=True)
         top, bottom = self.table.top[everyone], self.table.bottom[everyone]
-        return codes.reshape(-1).astype(np.int64), inside.take(used[first]), top, bottom
-
-    @cached_property
-    def _unit_memberships(self) -> tuple[Booleans, Floats, Floats]:
-        """Groups, sum and count of each unit that has rows."""
-        group, top, bottom = self.table.group, self.table.top, self.table.bottom
-        membership = np.zeros((self.table.units, self.table.groups), dtype=np.bool_)
-        membership[self.table.unit, group] = True
-        of_unit = np.zeros(self.table.units), np.zeros(self.table.units)
-        everyone = group == self.places.groups.index(EVERYONE)
-        of_unit[0][self.table.unit[everyone]] = top[everyone]
-        of_unit[1][self.table.unit[everyone]] = bottom[everyone]
-        used = membership.any(axis=1)
-        return membership[used], of_unit[0][used], of_unit[1][used]
+        groups_of_unit = self.table.presence.T.take(self.table.unit[everyone])
+        many = self.places.units * self.table.groups > _MOST_MEMBERSHIPS
+        first, codes = membership_patterns(groups_of_unit, by_sums=many)
+        rng = stream("permutation", *self.seed)
+        if self.counted is None:
+            dealt = permute_labels(top, bottom, codes, len(first), permutations, rng)
+        else:
+            sizes = np.rint(np.bincount(codes, bottom, minlength=len(first))).astype(np.int64)
+            dealt = permute_events(sizes, round(float(top.sum())), permutations, rng)
+        return groups_of_unit.take(first), dealt
 
 
 @dataclass(frozen=True)
@@ -265,9 +227,9 @@ class DrawnEvidence:
     def limits(self, confidence: float) -> Limits:
         plain = percentile(self.draws, confidence=confidence)
         if not len(self.draws):
-            limits = IntervalArrays(plain.low, plain.high)
-            return Limits(limits, ("",) * len(self.units), (("nothing was resampled",),) * len(self.units))
-        low, high = self._widened(self.draws, self.values, self.units, confidence, plain, self._scale)
+            nothing = ("nothing was resampled",)
+            return Limits(IntervalArrays(*plain[:2]), ("",) * len(self.units), (nothing,) * len(self.units))
+        low, high = _widened(self.draws, self.values, self.units, confidence, plain, self._scale)
         methods = self._methods(self.units)
         if self.corrected is not None:
             low, high = self.corrected.low, self.corrected.high
@@ -285,18 +247,6 @@ class DrawnEvidence:
         low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
         return Limits(IntervalArrays(low, high), tuple(methods.tolist()), tuple(notes))
 
-    def _widened(
-        self,
-        draws: Floats,
-        values: Floats,
-        units: Floats | Integers,
-        level: float,
-        plain: DrawInterval,
-        scale: Scale = UNBOUNDED,
-    ) -> IntervalArrays:
-        wider = scaled_percentile(draws, values, units, confidence=level, scale=scale, plain=plain)
-        return either(units < FEW_DRAWN_UNITS, wider, plain)
-
     def _methods(self, units: Floats | Integers) -> Names:
         return np.where(units < FEW_DRAWN_UNITS, f"{self.name}_percentile_t", f"{self.name}_percentile")
 
@@ -311,7 +261,7 @@ class DrawnEvidence:
         units = np.minimum(self.units[first], self.units[second]).astype(np.float64)
         error = deviation_of(apart) * np.sqrt(divide(units, units - 1))
         wide, narrow = (
-            self._widened(apart, difference, units, level, plain).within(self._scale.span)
+            _widened(apart, difference, units, level, plain).within(self._scale.span)
             for level, plain in zip(settings.levels, percentiles(apart, settings.levels), strict=True)
         )
         return GroupPairs(
@@ -346,6 +296,13 @@ class DrawnEvidence:
 
     def null_gaps(self, chosen: list[int], permutations: int) -> tuple[Floats, str]:
         return gap_of(self.draws[:, chosen] - self.values[chosen]), RESAMPLED
+
+
+def _widened(
+    draws: Floats, values: Floats, units: Floats | Integers, level: float, plain: DrawInterval, scale: Scale = UNBOUNDED
+) -> IntervalArrays:
+    wider = scaled_percentile(draws, values, units, confidence=level, scale=scale, plain=plain)
+    return either(units < FEW_DRAWN_UNITS, wider, plain)
 
 
 Evidence = RatioEvidence | DrawnEvidence

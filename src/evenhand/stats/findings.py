@@ -7,6 +7,7 @@ A group that is too small is shown, and not compared.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from math import isfinite
 from threading import Lock
 from typing import Any
@@ -23,7 +24,7 @@ from evenhand.core.streams import stream
 from evenhand.stats.checks import Booleans, Floats, Integers, numbers_or_nan
 from evenhand.stats.contrasts import detectable_difference
 from evenhand.stats.evidence import DrawnEvidence, Evidence, RatioEvidence
-from evenhand.stats.intervals import DrawInterval, bias_corrected
+from evenhand.stats.intervals import bias_corrected
 from evenhand.stats.redraw import draws_of, kinds_of, left_out, redraw, redraw_dyadic
 from evenhand.stats.resample import Weights, table_draws, weight_blocks
 from evenhand.stats.sets import set_evidence
@@ -55,28 +56,16 @@ class OutputFinding:
         return np.array(large, dtype=np.bool_) & there
 
 
-def findings_of(tally: Tally, places: TallyLayout, settings: Settings) -> Iterator[list[OutputFinding]]:
+def findings_of(tally: Tally, places: TallyLayout, settings: Settings) -> Iterator[OutputFinding]:
     """The findings of each metric, output by output."""
-    plain = estimates(tally, places.groups, Inside(places.keeps, places.has))
-    size = len(places.groups)
+    plain = iter(estimates(tally, places.groups, Inside(places.keeps, places.has)))
     drawn_units = _DrawnUnits(places, settings)
-    at = 0
     for metric, state in zip(tally.metrics, tally.states, strict=True):
-        mine: dict[str, tuple[Estimate, ...]] = {}
-        for output in metric.outputs:
-            mine[output] = plain[at : at + size]
-            at += size
+        mine = {output: tuple(islice(plain, len(places.groups))) for output in metric.outputs}
         evidence = _evidence(metric, state, places, mine, drawn_units, settings)
-        yield [
-            OutputFinding(
-                metric.name,
-                output,
-                direction,
-                _judged(mine[output], evidence.get(output), settings),
-                evidence.get(output),
-            )
-            for output, direction in metric.outputs.items()
-        ]
+        for output, direction in metric.outputs.items():
+            own = evidence.get(output)
+            yield OutputFinding(metric.name, output, direction, _judged(mine[output], own, settings), own)
 
 
 def _evidence(
@@ -99,9 +88,6 @@ def _evidence(
     found: dict[str, Evidence] = {}
     units = np.array([estimate.units for estimate in next(iter(mine.values()))], dtype=np.int64)
 
-    def weights(draws: int = settings.draws) -> Iterator[Weights]:
-        return drawn_units.of(draws)
-
     for name in numeric:
         if name in ratios and places.unit_b is None:
             seed = (*settings.stream_names, metric.name, name)
@@ -113,11 +99,10 @@ def _evidence(
     if metric.resampling is Resampling.SUBSAMPLE:
         return {**found, **set_evidence(metric, state, places, left, mine, units, settings)}
     name_of = "dyadic_bootstrap" if places.unit_b is not None else "cluster_bootstrap"
-    drawn: dict[str, Floats] = {}
-    paired = [name for name in left if name in ratios]
-    for name in paired:
-        drawn[name] = redraw_dyadic(ratios[name], places, weights())
-    others = frozenset(name for name in left if name not in ratios)
+    drawn = {
+        name: redraw_dyadic(ratios[name], places, drawn_units.of(settings.draws)) for name in left if name in ratios
+    }
+    others = frozenset(left) - ratios.keys()
     if others:
         count = draws_of(state, places, settings)
 
@@ -125,11 +110,11 @@ def _evidence(
             yield table_draws(sizes, count, stream("kinds", *settings.stream_names, metric.name)).astype(np.float32)
 
         together = None if settings.stratified else of_kinds
-        drawn.update(redraw(metric, state, places, weights(count), others, of_kinds=together, kinds=kinds))
+        drawn.update(redraw(metric, state, places, drawn_units.of(count), others, of_kinds=together, kinds=kinds))
     without = left_out(metric, state, places, others) if settings.bias_corrected and others else {}
     for name, values in drawn.items():
         centre = numbers_or_nan(e.number for e in mine[name])
-        corrected: DrawInterval | None = None
+        corrected = None
         if name in without:
             corrected = bias_corrected(values, centre, without[name], confidence=settings.confidence)
         drawn_by = f"{name_of}_linearised" if name in metric.linearised else name_of
@@ -194,11 +179,7 @@ def _strata(places: TallyLayout) -> Integers:
 def _judged(found: Sequence[Estimate], evidence: Evidence | None, settings: Settings) -> tuple[Estimate, ...]:
     """Estimates with interval, status, events and what has to be said beside them."""
     if evidence is None:
-        return tuple(
-            estimate if estimate.status is status else replace(estimate, status=status)
-            for estimate in found
-            for status in [_status(estimate, None, settings)]
-        )
+        return tuple(replace(estimate, status=_status(estimate, None, settings)) for estimate in found)
     limits = evidence.limits(settings.confidence)
     size = len(found)
     rows = [None] * size if evidence.rows is None or evidence.events is None else evidence.rows.tolist()

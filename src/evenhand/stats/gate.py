@@ -291,11 +291,8 @@ def _count(where: str, entry: Mapping[str, Any]) -> tuple[str, Check]:
             estimate = results.get(metric, entry.get("output"), group)
         else:
             first = results.get(metric, entry.get("output"))
-            inside = [
-                e
-                for e in results.of(first.metric, first.output)
-                if set(e.group.by) == set(by) and not e.group.is_missing
-            ]
+            groups = [e for e in results.of(first.metric, first.output) if not e.group.is_missing]
+            inside = [e for e in groups if set(e.group.by) == set(by)]
             if not inside:
                 return False, f"there are no groups by {' × '.join(by)}"
             estimate = min(inside, key=lambda e: getattr(e, what))
@@ -400,10 +397,8 @@ def _measured(estimate: Estimate, end: str, limit: _Limit) -> tuple[bool, str]:
 
 def _summary(results: Results, entry: Mapping[str, Any], by: tuple[str, ...]) -> Summary | None:
     first = _first(results, entry)
-    for summary in results.summaries:
-        if (summary.metric, summary.output, set(summary.by)) == (first.metric, first.output, set(by)):
-            return summary
-    return None
+    asked = first.metric, first.output, set(by)
+    return next((one for one in results.summaries if (one.metric, one.output, set(one.by)) == asked), None)
 
 
 def _too_few(summary: Summary | None) -> str:

@@ -67,7 +67,6 @@ class ClusteredMean(NamedTuple):
 
     @property
     def standard_error(self) -> Floats:
-        """Root of the variance between clusters."""
         return np.sqrt(self.variance)
 
 
@@ -84,9 +83,6 @@ class DrawInterval(NamedTuple):
     low: Floats
     high: Floats
     skipped: Integers
-
-
-Limits = IntervalArrays | DrawInterval
 
 
 def wilson(
@@ -132,7 +128,7 @@ def cluster_means(sums: ArrayLike, counts: ArrayLike, groups: ArrayLike | None =
     """Means of groups from the sums and counts of their clusters, with the variance between clusters.
 
     Each entry is one cluster within one group; `groups` says which group. A cluster that has
-    rows in several groups has an entry in each. UnitEntries without rows are no clusters.
+    rows in several groups has an entry in each. Entries without rows are no clusters.
     Counts may be sums of weights. (V = G/(G−1) · Σ(s − m·n)² / N².)
 
     >>> cluster_means([3, 1, 2], [4, 2, 2]).value
@@ -184,7 +180,7 @@ def jackknife_means(
     return plain._replace(variance=np.where(several, variance, np.nan), degrees=np.where(several, degrees, np.nan))
 
 
-def either(few: Booleans, wider: Limits, plain: Limits) -> IntervalArrays:
+def either(few: Booleans, wider: IntervalArrays | DrawInterval, plain: IntervalArrays | DrawInterval) -> IntervalArrays:
     """The wider limits where there are few units, the plain ones elsewhere."""
     return IntervalArrays(np.where(few, wider.low, plain.low), np.where(few, wider.high, plain.high))
 

@@ -74,6 +74,16 @@ def _in_order(p_values: ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats
     return out
 
 
+def family_name(metric: str, output: str, order: int) -> str:
+    """What the tests of one output and one order of intersections are called, which are adjusted together.
+
+    >>> family_name("gender", "accuracy", 2)
+    'gender.accuracy, intersections of 2'
+    """
+    groups = {0: "everyone", 1: "single attributes"}.get(order, f"intersections of {order}")
+    return f"{metric}.{output}, {groups}"
+
+
 def verdicts(
     low: ArrayLike,
     high: ArrayLike,

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from evenhand.core.records import blocks
 from evenhand.core.results import Reference
-from evenhand.stats.checks import Booleans, Floats, Integers, divide, floats, summed
+from evenhand.core.sparse import SparseMatrix
+from evenhand.core.streams import stream
+from evenhand.stats.checks import Floats, Integers, divide, floats, summed
 from evenhand.stats.ranks import OmnibusTest
 
 MANY_CLUSTERS = 20_000
@@ -97,16 +99,23 @@ def _large_sample(s: Floats, n: Floats, sizes: Integers, permutations: int, rng:
     return Permuted(sums[:, :, 0], sums[:, :, 1].clip(0))
 
 
-def membership_patterns(membership: Booleans) -> tuple[Integers, Integers]:
-    """A cluster of each pattern of a table of memberships (clusters × groups), and the pattern of each cluster.
+def membership_patterns(membership: SparseMatrix, *, by_sums: bool = False) -> tuple[Integers, Integers]:
+    """A cluster of each pattern of memberships (clusters × groups), and the pattern of each cluster.
 
-    With patterns as labels, who belongs to two groups does so after a permutation too.
+    With patterns as labels, who belongs to two groups does so after a permutation too. `by_sums`, for tables that are
+    too large to be written out: patterns are distinguished by two sums of random whole numbers, one for each group; two
+    patterns with equal sums are not to be expected.
     """
-    packed = np.ascontiguousarray(np.packbits(membership, axis=1))
-    _, first, codes = np.unique(
-        packed.view(np.dtype((np.void, packed.shape[1]))).ravel(), return_index=True, return_inverse=True
-    )
-    return first, codes.reshape(-1)
+    if by_sums:
+        sums = membership @ stream("patterns").integers(1, 2**38, (membership.width, 2)).astype(np.float64)
+        keys = sums.view(np.complex128)  # sorted by the first sum, then by the second
+    else:
+        table = np.zeros(membership.shape, dtype=np.bool_)
+        table[membership.row_of, membership.columns] = True
+        packed = np.ascontiguousarray(np.packbits(table, axis=1))
+        keys = packed.view(np.dtype((np.void, packed.shape[1])))
+    _, first, codes = np.unique(keys.ravel(), return_index=True, return_inverse=True)
+    return first, codes.reshape(-1).astype(np.int64)
 
 
 def gap_of(values: ArrayLike) -> Floats:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evenhand.core.sparse import ranges
 from evenhand.stats.checks import Floats, Integers, divide, floats
 from evenhand.stats.distributions import chi_square_above, normal_quantile, normal_two_sided
 from evenhand.stats.intervals import IntervalArrays
@@ -94,8 +95,8 @@ def paired_ranks(values: ArrayLike, codes: ArrayLike, size: int, first: Integers
     for side, groups in enumerate((first, second)):
         many = counts[groups]
         pair = np.repeat(np.arange(len(groups)), many)
-        at = np.arange(len(pair)) - np.repeat(np.cumsum(many) - many - start[groups], many)
-        keys.append(((pair * len(distinct) + place[order[at]]) << 1) | side)
+        at = order[ranges(start[groups], many)]
+        keys.append(((pair * len(distinct) + place[at]) << 1) | side)
     key = np.concatenate(keys)
     key.sort()
     tie = key >> 1

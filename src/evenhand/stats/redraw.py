@@ -104,9 +104,7 @@ def redraw(
             # A single whole serves all groups of its draw.
             values = metric.result(part, whole if len(drawn) == 1 else whole.weigh(again))
             for name in wanted:
-                column = numbers(values[name])
-                assert column is not None, f"{metric.name}.{name} is not a number in a draw"
-                drawn_values[name].append(column.reshape(len(drawn), groups))
+                drawn_values[name].append(numbers(values[name]).reshape(len(drawn), groups))
     return {name: np.concatenate(parts) for name, parts in drawn_values.items()}
 
 

@@ -6,7 +6,7 @@ units, to the size of the smaller, several times. A difference is tested by perm
 groups, at that size.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from evenhand.stats.pairing import GroupPairs, names
 from evenhand.stats.permutation import gap_of
 from evenhand.stats.ranks import OmnibusTest
 from evenhand.stats.redraw import redraw
-from evenhand.stats.resample import subsample_weights
+from evenhand.stats.resample import Weights, subsample_weights
 from evenhand.stats.settings import Settings
 from evenhand.stats.tables import TallyLayout
 
@@ -94,9 +94,7 @@ class SetEvidence(DrawnEvidence):
         """The output for sets of units (sets × units), over the cells whose pattern is kept in any of the groups."""
         weights = (group_units[:, self.places.unit] & kept[self.places.pattern]).astype(np.float64)
         everyone = self.state.place(np.zeros(self.places.cells, dtype=np.intp), 1)
-        found = numbers(self.metric.result(self.state.weigh(weights), everyone)[self.output])
-        assert found is not None
-        return floats(found)
+        return numbers(self.metric.result(self.state.weigh(weights), everyone)[self.output])
 
     def _equal_size(self, i: int, j: int) -> float:
         """The difference of two groups with the larger subsampled to the size of the smaller."""
@@ -129,6 +127,12 @@ class SetEvidence(DrawnEvidence):
         return (1 + reached) / (self.settings.set_permutations + 1)
 
 
+def halves(units: int, settings: Settings) -> Iterator[Weights]:
+    """Half of the units at a time, without replacement: the same for all metrics and models."""
+    draws = min(settings.draws, settings.set_draws)
+    yield subsample_weights(units, units // 2, draws, stream("subsample", *settings.stream_names, units))
+
+
 def set_evidence(
     metric: AnyMetric,
     state: Any,
@@ -140,11 +144,9 @@ def set_evidence(
 ) -> dict[str, Evidence]:
     """The evidence of every output of a metric that is drawn without replacement."""
     taken = places.units // 2
-    draws = min(settings.draws, settings.set_draws)
-    if taken < 1 or draws < 2:
+    if taken < 1 or min(settings.draws, settings.set_draws) < 2:
         return {}
-    weights = subsample_weights(places.units, taken, draws, stream("subsample", *settings.stream_names, places.units))
-    drawn = redraw(metric, state, places, iter([weights]), frozenset(outputs))
+    drawn = redraw(metric, state, places, halves(places.units, settings), frozenset(outputs))
     return {
         name: SetEvidence(
             numbers_or_nan(estimate.number for estimate in mine[name]),

@@ -116,22 +116,18 @@ class Settings(Options):
 
     def method(self, notes: tuple[str, ...] = ()) -> Method:
         """The same, as it is stored with the results."""
-        plain = self.plain()
-        shown = ("draws", "permutations", "confidence", "min_rows", "min_units", "correction", "seed", "margin")
-        defaults = Settings().plain()
+        plain, defaults = self.plain(), Settings().plain()
+        shown = ("draws", "permutations", "confidence", "min_rows", "min_units", "correction")
+        margin = plain.pop("margin")
+        del plain["seed"]  # one of the names of streams
         return Method(
-            draws=self.draws,
-            permutations=self.permutations,
+            **{name: plain.pop(name) for name in shown},
             seed="/".join(self.stream_names),
             generator=GENERATOR,
-            confidence=self.confidence,
-            margin=DEFAULT_MARGIN if self.margin is None else self.margin,
-            min_rows=self.min_rows,
-            min_units=self.min_units,
-            correction=self.correction.value,
+            margin=DEFAULT_MARGIN if margin is None else margin,
             unit=self.unit,
             notes=notes,
-            other={name: value for name, value in plain.items() if name not in shown and value != defaults[name]},
+            other={name: value for name, value in plain.items() if value != defaults[name]},
         )
 
 

@@ -44,7 +44,7 @@ def summarise(values: ArrayLike, overall: float | None = None) -> Mapping[str, f
     )
     return {
         "max_gap": float(np.ptp(x)) if several else TOO_FEW,
-        "min_over_max_ratio": _ratio(x, x.min, x.max, "the largest value is 0"),
+        "min_over_max_ratio": _ratio(x, np.min, np.max, "the largest value is 0"),
         "max_gap_to_overall": to_overall if several else TOO_FEW,
         "std_population": float(x.std()) if several else TOO_FEW,
         "equal_weight_mean": float(x.mean()) if several else TOO_FEW,
@@ -71,14 +71,13 @@ def gini(values: ArrayLike) -> float | Undefined:
 
 def max_over_min(values: ArrayLike) -> float | Undefined:
     """Largest over smallest value, for error rates; undefined when the smallest is 0."""
-    x = floats(values)
-    return _ratio(x, x.max, x.min, "the smallest value is 0")
+    return _ratio(floats(values), np.max, np.min, "the smallest value is 0")
 
 
-def _ratio(x: Floats, above: Callable[[], Any], below: Callable[[], Any], reason: str) -> float | Undefined:
+def _ratio(x: Floats, above: Callable[[Floats], Any], below: Callable[[Floats], Any], reason: str) -> float | Undefined:
     if len(x) < 2:
         return TOO_FEW
-    return Undefined(reason) if below() == 0 else float(above() / below())
+    return Undefined(reason) if below(x) == 0 else float(above(x) / below(x))
 
 
 def max_over_geometric_mean(values: ArrayLike) -> float | Undefined:

@@ -8,7 +8,7 @@ groups are looked up on patterns, and only the cells that are in a group are tou
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 
@@ -41,15 +41,15 @@ class TallyLayout:
     keeps: Memberships  # (groups, patterns): the rows that make a group's value
     has: Memberships  # (groups, patterns): the rows that the group's attributes apply to and are true of
     rows: Integers  # (cells,)
+    _apart: dict[int, tuple[Integers, SparseMatrix]] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
 
     @property
     def cells(self) -> int:
-        """The number of cells."""
         return len(self.unit)
 
     @property
     def patterns(self) -> int:
-        """The number of membership patterns."""
         return self.keeps.width
 
     @cached_property
@@ -79,19 +79,27 @@ class TallyLayout:
         """(patterns,): rows of each pattern."""
         return summed(self.pattern, self.rows, self.patterns)
 
-    def shared_pairs(self, first: Integers, second: Integers) -> Integers:
-        """(pairs,): rows that are members of both groups of each pair."""
+    def among(self, first: Integers, second: Integers) -> tuple[Integers, Integers, Integers]:
+        """The groups that occur in pairs, in ascending order, and where the sides of each pair stand among them.
+
+        Of thousands of groups few are large enough to be compared: the rest would only cost memory.
+        """
         there = np.zeros(len(self.groups), dtype=np.bool_)
         there[first] = there[second] = True
-        used, place = np.flatnonzero(there), np.cumsum(there) - 1
+        place = np.cumsum(there) - 1
+        return np.flatnonzero(there), place[first], place[second]
+
+    def shared_pairs(self, first: Integers, second: Integers) -> Integers:
+        """(pairs,): rows that are members of both groups of each pair."""
+        used, one, other = self.among(first, second)
         if not self.overlap(used):
             return np.zeros(len(first), dtype=np.int64)
         inside = self.has.take(used)
         weighted = SparseMatrix(inside.start, inside.rows, self.patterns, self.pattern_rows[inside.rows])
         if len(used) <= _MOST_DENSE_GROUPS:
-            shared = (weighted @ inside.T).dense()[place[first], place[second]]
+            shared = (weighted @ inside.T).dense()[one, other]
         else:
-            shared = _pairwise(weighted, inside, place[first], place[second])
+            shared = _pairwise(weighted, inside, one, other)
         return np.asarray(np.rint(shared), dtype=np.int64)
 
     def overlap(self, chosen: Sequence[int] | Integers) -> bool:
@@ -106,10 +114,9 @@ class TallyLayout:
         return counts if self.unit_b is None else counts + summed(self.unit_b, self.rows, self.units)
 
     @cached_property
-    def sorted_cells(self) -> tuple[Integers, Integers]:
-        """The cells by pattern, and where each pattern's cells start."""
-        order = np.argsort(self.pattern, kind="stable")
-        return order, np.searchsorted(self.pattern[order], np.arange(self.patterns + 1))
+    def cells_of_patterns(self) -> SparseMatrix:
+        """(patterns, cells): 1 where the cell is of the pattern."""
+        return SparseMatrix.of_entries(self.pattern, np.arange(self.cells), (self.patterns, self.cells))
 
     @cached_property
     def cells_by_unit(self) -> tuple[Integers, Integers]:
@@ -121,26 +128,29 @@ class TallyLayout:
 
     def entries_of(self, kept: Memberships) -> tuple[Integers, Integers]:
         """Every (group of `kept`, cell) of which the cell's pattern is in the group, as two columns."""
-        order, start = self.sorted_cells
-        group, pattern = kept.groups, kept.rows
-        many = (start[1:] - start[:-1])[pattern]
-        before = np.cumsum(many) - many
-        cells = order[np.repeat(start[pattern] - before, many) + np.arange(int(many.sum()))]
-        return np.repeat(group, many), cells
+        cells = self.cells_of_patterns.take(kept.rows)
+        return np.repeat(kept.groups, cells.sizes), cells.columns
 
     @cached_property
-    def unit_entries(self) -> UnitEntries:
-        """The cells of every group, by unit."""
-        return entries_by_unit(self, self.keeps)
+    def cells_of_groups(self) -> SparseMatrix:
+        """(groups, cells): the cells of every group, by unit; the same for every output."""
+        return self._by_unit(self.keeps)
 
-    def apart(self, first: Integers, second: Integers) -> UnitEntries:
+    def _by_unit(self, kept: Memberships) -> SparseMatrix:
+        """(groups, cells): the cells of each of some groups (groups × patterns), by unit."""
+        group, cell = self.entries_of(kept)
+        by_unit, rank = self.cells_by_unit
+        code = group * max(self.cells, 1) + rank[cell]
+        code.sort()  # a quick sort of numbers, as all of them are different
+        group, at = np.divmod(code, max(self.cells, 1))
+        return SparseMatrix.of_entries(group, by_unit[at], (len(kept), self.cells))
+
+    def apart(self, first: Integers, second: Integers) -> SparseMatrix:
         """The cells of pairs of groups of the same attributes, each without the rows that are members of both.
 
-        The pairs of a large family are asked for again, by other metrics and for those that are listed; the largest
-        request of each attribute or intersection is kept.
+        Pair j is groups 2j and 2j + 1. The pairs of a large family are asked for again, by other metrics and for those
+        that are listed; the largest request of each attribute or intersection is kept.
         """
-        if not len(first):
-            return apart_entries(self, first, second)
         asked = first * len(self.groups) + second
         of_set = int(self.attribute_sets[first[0]])
         with self._lock:  # two metrics ask for the same: the second waits for what the first has found
@@ -148,19 +158,23 @@ class TallyLayout:
             if found is not None:
                 at = np.searchsorted(kept, asked).clip(max=len(kept) - 1)
                 if np.array_equal(kept[at], asked):
-                    return found if len(asked) == len(kept) else found.of_pairs(at)
-            found = apart_entries(self, first, second)
-            if len(found.cell) <= _MOST_APART and len(asked) > len(kept):
+                    return found if len(asked) == len(kept) else found.take(_both_sides(2 * at, 2 * at + 1))
+            found = self._without_shared(first, second)
+            if len(found.columns) <= _MOST_APART and len(asked) > len(kept):
                 self._apart[of_set] = asked, found
         return found
 
-    @cached_property
-    def _apart(self) -> dict[int, tuple[Integers, UnitEntries]]:
-        return {}
-
-    @cached_property
-    def _lock(self) -> Lock:
-        return Lock()
+    def _without_shared(self, first: Integers, second: Integers) -> SparseMatrix:
+        one = self.has.take(first)
+        shared, _ = _common(one, self.has.take(second))
+        pair, pattern = one.row_of[shared], one.rows[shared]
+        sides = self.keeps.take(_both_sides(first, second))
+        left = np.ones(len(sides.rows), dtype=np.bool_)
+        for side in (0, 1):
+            both = SparseMatrix.of_entries(2 * pair + side, pattern, sides.shape)
+            left[_common(sides, both)[0]] = False
+        start = np.append(0, np.cumsum(left))[sides.start]
+        return self._by_unit(Memberships(start, sides.rows[left], self.patterns))
 
     def constant_within_units(self, chosen: Sequence[int]) -> bool:
         """Whether every unit has the same membership in the chosen groups in all its rows."""
@@ -183,7 +197,7 @@ class TallyLayout:
         """(groups,): whether every unit has all its cells in the group, or none."""
         if self.units == self.cells:
             return np.ones(len(self.groups), dtype=np.bool_)
-        group, cell = self.unit_entries.group, self.unit_entries.cell
+        group, cell = self.cells_of_groups.row_of, self.cells_of_groups.columns
         unit = self.unit[cell]
         begins = np.flatnonzero(np.append(True, (group[1:] != group[:-1]) | (unit[1:] != unit[:-1]))[: len(group)])
         inside = np.diff(begins, append=len(group))
@@ -193,30 +207,18 @@ class TallyLayout:
         return constant
 
 
-def is_whole(values: Floats) -> bool:
-    """Whether all values are whole numbers."""
-    return bool(np.array_equal(values, np.rint(values)))
-
-
 def layout(cells: Records, groups: Sequence[Group]) -> TallyLayout:
     """Where the cells of a tally stand; rows without a `unit` are units of their own."""
     pattern, patterns = distinct(cells, tuple(cells.attributes))
     keeps, has = inside(patterns, groups)
-    unit_b = None
-    if "unit_b" in cells:
-        _, codes = unique_codes(np.concatenate([cells["unit"], cells["unit_b"]]))
-        unit, unit_b = codes[: len(cells)], codes[len(cells) :]
-        units = int(codes.max(initial=-1)) + 1
-    elif "unit" in cells:
-        names, unit = unique_codes(cells["unit"])
-        units = len(names)
-    else:
-        unit, units = np.arange(len(cells)), len(cells)
+    columns = [cells[name] for name in ("unit", "unit_b") if name in cells] or [np.arange(len(cells))]
+    units, codes = unique_codes(np.concatenate(columns))
+    unit, unit_b = codes[: len(cells)], codes[len(cells) :] if len(columns) == 2 else None
     return TallyLayout(
         tuple(groups),
         np.asarray(unit, dtype=np.int64),
         None if unit_b is None else np.asarray(unit_b, dtype=np.int64),
-        units,
+        len(units),
         np.asarray(pattern, dtype=np.int64),
         keeps,
         has,
@@ -276,11 +278,6 @@ class UnitTable:
         return bool(len(self.unit)) and bool(np.bincount(self.unit).max() > 1)
 
     @cached_property
-    def shared_units(self) -> Floats:
-        """(groups, groups): units with rows in both groups."""
-        return floats((self.presence @ self.presence.T).dense())
-
-    @cached_property
     def covariance(self) -> Floats:
         """(groups, groups): Σ over units of the products of their pulls."""
         return floats((self.influence @ self.influence.T).dense())
@@ -290,10 +287,10 @@ class UnitTable:
         if not self.shares_units:
             return np.zeros(len(first), dtype=np.int64)
         if self.groups < len(first) and self.groups <= _MOST_DENSE_GROUPS:
-            shared = self.shared_units[first, second]
+            shared = (self.presence @ self.presence.T).dense()[first, second]
         else:
             shared = _pairwise(self.presence, self.presence, first, second)
-        return np.rint(shared).astype(np.int64)
+        return np.asarray(np.rint(shared), dtype=np.int64)
 
     def joint_squares(self, first: Integers, second: Integers) -> Floats:
         """(pairs,): Σ over units of the squared pull on the difference of each pair."""
@@ -347,7 +344,7 @@ class UnitTable:
     @cached_property
     def is_exact(self) -> bool:
         """Whether all sums are whole numbers, which can be added in any order."""
-        return is_whole(self.top) and is_whole(self.bottom)
+        return all(np.array_equal(column, np.rint(column)) for column in (self.top, self.bottom))
 
     def wide(self) -> tuple[Floats, Floats]:
         """Sums and counts as (units, groups)."""
@@ -414,37 +411,15 @@ def _common(one: SparseMatrix, other: SparseMatrix) -> tuple[Integers, Integers]
     return there, at[there]
 
 
-@dataclass(frozen=True)
-class UnitEntries:
-    """The cells of each group, by group and then by unit; the same for every output."""
-
-    group: Integers  # (entries,)
-    cell: Integers  # (entries,)
-    groups: int
-
-    def of_pairs(self, chosen: Integers) -> UnitEntries:
-        """The entries of some pairs, in ascending order; pair j is groups 2j and 2j + 1."""
-        start = np.searchsorted(self.group, np.stack([2 * chosen, 2 * chosen + 2]))
-        sizes = start[1] - start[0]
-        at = np.repeat(start[0] - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
-        group = 2 * np.repeat(np.arange(len(chosen)), sizes) + (self.group[at] & 1)
-        return UnitEntries(group, self.cell[at], 2 * len(chosen))
+def _both_sides(first: Integers, second: Integers) -> Integers:
+    """The sides of all pairs, one pair after the other."""
+    return np.stack([first, second], axis=1).ravel()
 
 
-def entries_by_unit(places: TallyLayout, kept: Memberships) -> UnitEntries:
-    """The cells of each of some groups (groups × patterns)."""
-    group, cell = places.entries_of(kept)
-    by_unit, rank = places.cells_by_unit
-    code = group * max(places.cells, 1) + rank[cell]
-    code.sort()  # a quick sort of numbers, as all of them are different
-    group, at = np.divmod(code, max(places.cells, 1))
-    return UnitEntries(group, by_unit[at], len(kept))
-
-
-def unit_table(places: TallyLayout, ratio: Ratio, entries: UnitEntries | None = None) -> UnitTable:
-    """Sums and counts of an output by unit and group; `entries` replace those of the layout's groups."""
-    entries = places.unit_entries if entries is None else entries
-    group, cell = entries.group, entries.cell
+def unit_table(places: TallyLayout, ratio: Ratio, cells: SparseMatrix | None = None) -> UnitTable:
+    """Sums and counts of an output by unit and group; `cells` replace those of the layout's groups."""
+    cells = places.cells_of_groups if cells is None else cells
+    group, cell = cells.row_of, cells.columns
     use = ratio.bottom[cell] > 0
     if not use.all():
         group, cell = group[use], cell[use]
@@ -456,21 +431,4 @@ def unit_table(places: TallyLayout, ratio: Ratio, entries: UnitEntries | None = 
         top, bottom = summed(at, top, len(group)), summed(at, bottom, len(group))
     alone = bool(np.all(places.rows_per_unit <= 1)) and bool(np.all(bottom == 1))
     scale = UNIT_SCALE if ratio.kind is Kind.PROPORTION else ratio.scale
-    return UnitTable(group, unit, top, bottom, entries.groups, places.units, ratio.kind, alone, scale)
-
-
-def apart_entries(places: TallyLayout, first: Integers, second: Integers) -> UnitEntries:
-    """The cells of many pairs of groups, each without the rows that are members of both.
-
-    Pair j is groups 2j and 2j + 1.
-    """
-    one = places.has.take(first)
-    shared, _ = _common(one, places.has.take(second))
-    pair, pattern = one.row_of[shared], one.rows[shared]
-    sides = places.keeps.take(np.stack([first, second], axis=1).ravel())
-    left = np.ones(len(sides.rows), dtype=np.bool_)
-    for side in (0, 1):
-        both = SparseMatrix.of_entries(2 * pair + side, pattern, sides.shape)
-        left[_common(sides, both)[0]] = False
-    start = np.append(0, np.cumsum(left))[sides.start]
-    return entries_by_unit(places, Memberships(start, sides.rows[left], places.patterns))
+    return UnitTable(group, unit, top, bottom, len(cells), places.units, ratio.kind, alone, scale)

@@ -172,7 +172,8 @@ def verification_sheet(
         seen, drawn = rates(counts, membership), rate_draws(counts, membership, weights)
     fewest = np.minimum(seen.impostor_pairs, seen.genuine_pairs)
     large = (fewest >= chosen.min_rows) & (seen.subjects >= chosen.min_units)
-    absent = (membership & _never_scored(a, b, score, len(people))[:, None]).sum(axis=0)
+    scored = np.isin(np.arange(len(people)), codes.reshape(2, -1)[:, ~np.isnan(score)])
+    absent = (membership & ~scored[:, None]).sum(axis=0)  # were compared, but never got a score
     overall = float(everyone.fnmr[0])
     kept = ErrorRates(seen.subjects[large], *(column[large] for column in seen[1:]))
     crossed = attribute_b is not None
@@ -196,12 +197,9 @@ def _membership(
     rows: Records, first: str, second: str | None, a: Integers, b: Integers, people: int
 ) -> tuple[tuple[str, ...], Booleans]:
     """(people, levels): who belongs where, as the rows say of each side."""
-    for name in (first, second or first):
-        if name not in rows.attributes:
-            raise UnknownNameError("attribute", name, rows.attributes)
-    levels = rows.attributes[first].levels
     second = second or first
-    if rows.attributes[second].levels != levels:
+    levels = rows.attribute(first).levels
+    if rows.attribute(second).levels != levels:
         raise OptionError(
             f"The attributes {first!r} and {second!r} have different levels: they must say the same of both people."
         )
@@ -218,23 +216,12 @@ def _of_pairs(
     """ErrorRates and draws of every level of an attribute of pairs (rows × levels)."""
     everyone = np.ones((people, 1), dtype=np.bool_)
     seen, drawn = [], []
-    for level in range(member.shape[1]):
-        inside = np.asarray(member[:, level])
+    for inside in member.T:
         counts = pair_counts(a[inside], b[inside], score[inside], [threshold], people)
         seen.append(rates(counts, everyone))
         drawn.append(rate_draws(counts, everyone, weights))
     fmr, fnmr = (np.hstack(columns) for columns in zip(*drawn, strict=True))
     return ErrorRates(*(np.concatenate(columns) for columns in zip(*seen, strict=True))), (fmr, fnmr)
-
-
-def _never_scored(a: Integers, b: Integers, score: Floats, people: int) -> Booleans:
-    """(people,): who was compared but never got a score: failures to enrol."""
-    compared, scored = np.zeros(people, dtype=np.bool_), np.zeros(people, dtype=np.bool_)
-    there = ~np.isnan(score)
-    for side in (a, b):
-        compared[side] = True
-        scored[side[there]] = True
-    return compared & ~scored
 
 
 def _group_rates(
@@ -383,20 +370,22 @@ def differentials(fmr: ArrayLike, fnmr: ArrayLike, *, alpha: float = 0.5) -> Dif
     if not 0 <= alpha <= 1:
         raise StatisticsError(f"alpha {alpha}: the weight of false matches is a number from 0 to 1.")
     f, r = floats(fmr), floats(fnmr)
-    reason = _unusable(f, r)
-    if reason is not None:
-        return Differentials(reason, reason, reason, reason, reason, reason, reason, alpha)
+    for side, comparisons in ((f, "impostor"), (r, "genuine")):
+        if len(side) < 2 or np.any(np.isnan(side)):
+            reason = TOO_FEW if len(side) < 2 else Undefined(f"a group has no {comparisons} comparisons")
+            return Differentials(reason, reason, reason, reason, reason, reason, reason, alpha)
     (gini_f, ratio_f), (gini_r, ratio_r) = ((gini(side), max_over_min(side)) for side in (f, r))
     assert not isinstance(gini_f, Undefined)
     assert not isinstance(gini_r, Undefined)
+    inequity: float | Undefined = Undefined("a rate is 0")
+    if not isinstance(ratio_f, Undefined) and not isinstance(ratio_r, Undefined):
+        inequity = float(ratio_f**alpha * ratio_r ** (1 - alpha))
     return Differentials(
         float(1 - (alpha * np.ptp(f) + (1 - alpha) * np.ptp(r))),
         alpha * gini_f + (1 - alpha) * gini_r,
         gini_f,
         gini_r,
-        Undefined("a rate is 0")
-        if isinstance(ratio_f, Undefined) or isinstance(ratio_r, Undefined)
-        else float(ratio_f**alpha * ratio_r ** (1 - alpha)),
+        inequity,
         max_over_geometric_mean(f),
         max_over_geometric_mean(r),
         alpha,
@@ -407,9 +396,7 @@ def smoothed(seen: ErrorRates) -> SmoothedDifferentials:
     """The ratio forms of smoothed rates (k + ½)/(n + 1)."""
     f = (seen.false_matches + 0.5) / (seen.impostor_pairs + 1)
     r = (seen.false_non_matches + 0.5) / (seen.genuine_pairs + 1)
-    return SmoothedDifferentials(
-        max_over_geometric_mean(f), max_over_min(f), max_over_geometric_mean(r), max_over_min(r)
-    )
+    return SmoothedDifferentials(*(ratio(side) for side in (f, r) for ratio in (max_over_geometric_mean, max_over_min)))
 
 
 def trade_off(
@@ -452,13 +439,3 @@ def trade_off(
 def _between(pairs: SparseMatrix, inside: Floats) -> Floats:
     """Comparisons whose first person is in the row's group and the second in the column's."""
     return floats(inside.T @ (pairs @ inside))
-
-
-def _unusable(f: Floats, r: Floats) -> Undefined | None:
-    if len(f) < 2 or len(r) < 2:
-        return TOO_FEW
-    if np.any(np.isnan(f)):
-        return Undefined("a group has no impostor comparisons")
-    if np.any(np.isnan(r)):
-        return Undefined("a group has no genuine comparisons")
-    return None

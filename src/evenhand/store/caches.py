@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +22,6 @@ FOLDER = ".cache"
 
 @dataclass(frozen=True)
 class Cache:
-    """One thing that can be emptied."""
-
     name: str  # "readings", or the path of an unfinished run below the folder of runs
     kind: str  # "cache" or "unfinished"
     path: Path
@@ -41,7 +40,6 @@ class Emptied:
 
     @property
     def bytes(self) -> int:
-        """How many bytes were freed."""
         return sum(cache.bytes for cache in self.removed)
 
 
@@ -60,22 +58,15 @@ def list_caches(runs: Path | str) -> tuple[Cache, ...]:
 
 def empty_caches(runs: Path | str, names: Collection[str] | None = None) -> Emptied:
     """Remove caches and unfinished runs: those named, or all. What is being written now is left."""
-    listed = list_caches(runs)
-    if names is not None:
-        known = [cache.name for cache in listed]
-        for name in names:
-            if name not in known:
-                raise UnknownNameError("cache", name, known)
-    removed, left = [], []
-    for cache in listed:
-        if names is not None and cache.name not in names:
-            continue
-        if cache.in_use:
-            left.append(cache)
-            continue
+    listed = {cache.name: cache for cache in list_caches(runs)}
+    for name in names or ():
+        if name not in listed:
+            raise UnknownNameError("cache", name, list(listed))
+    chosen = [cache for cache in listed.values() if names is None or cache.name in names]
+    removed = tuple(cache for cache in chosen if not cache.in_use)
+    for cache in removed:
         remove(cache.path, below=Path(runs))
-        removed.append(cache)
-    return Emptied(tuple(removed), tuple(left))
+    return Emptied(removed, tuple(cache for cache in chosen if cache.in_use))
 
 
 def _unfinished(root: Path) -> Iterator[Path]:
@@ -88,15 +79,10 @@ def _unfinished(root: Path) -> Iterator[Path]:
 
 
 def _measure(name: str, kind: str, path: Path, *, in_use: bool = False) -> Cache:
-    files = size = 0
-    modified = path.lstat().st_mtime
-    paths = (
-        [path] if not path.is_dir() else (Path(parent, entry) for parent, _, found in os.walk(path) for entry in found)
-    )
+    paths = [Path(parent, entry) for parent, _, files in os.walk(path) for entry in files] if path.is_dir() else [path]
+    facts = []
     for entry in paths:
-        try:
-            status = entry.lstat()
-        except OSError:  # it was just removed
-            continue
-        files, size, modified = files + 1, size + status.st_size, max(modified, status.st_mtime)
-    return Cache(name, kind, path, files, size, modified, in_use)
+        with suppress(OSError):  # it was just removed
+            facts.append(entry.lstat())
+    modified = max([path.lstat().st_mtime, *(fact.st_mtime for fact in facts)])
+    return Cache(name, kind, path, len(facts), sum(fact.st_size for fact in facts), modified, in_use)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 from evenhand.core.errors import EvenhandError, InputError, RunError
 from evenhand.core.records import Records, concatenate
@@ -36,8 +36,6 @@ _SHOWN_FACTS = ("kind", "task", "model", "dataset", "format", "fingerprint")  # 
 
 
 class Condition(Enum):
-    """How a piece of a run is."""
-
     WHOLE = "whole"
     NOT_KEPT = "not kept"
     MISSING = "missing"
@@ -46,8 +44,6 @@ class Condition(Enum):
 
 @dataclass(frozen=True)
 class Piece:
-    """One piece of a run's folder."""
-
     name: str
     holds: str  # what it is good for, in the words of the user
     condition: Condition
@@ -76,7 +72,6 @@ class InspectedRun:
         return not any(piece.is_lost for piece in self.pieces)
 
     def reason(self, name: str) -> str:
-        """What is wrong with a piece."""
         return next((piece.reason for piece in self.pieces if piece.name == name), "")
 
 
@@ -87,17 +82,15 @@ def inspect_run(folder: Path, *, pairs_on_disk: bool = False) -> InspectedRun:
     """
     if not (folder / FILENAME).exists() and not (folder / RESULTS).exists():
         open_run(folder)  # says why
-    pieces: list[Piece] = []
-    manifest, plain = _manifest(folder, pieces)
+    manifest, plain, piece = _manifest(folder)
     facts = {name: str(plain[name])[:200] for name in _SHOWN_FACTS if isinstance(plain.get(name), str | int)}
     if (manifest.kind if manifest is not None else facts.get("kind")) == "predictions":
-        place = folder / PREDICTIONS
+        place, reason = folder / PREDICTIONS, "Ask the model again: evenhand predict … --resume."
         there = place.is_dir() and any(place.iterdir())
-        condition = Condition.WHOLE if there else Condition.MISSING
-        reason = "" if there else "Ask the model again: evenhand predict … --resume."
-        pieces.append(Piece(PREDICTIONS, "the official file of answers", condition, reason))
-        return InspectedRun(folder, tuple(pieces), manifest, facts=facts)
-    run, results = None, None
+        answers = ("", Condition.WHOLE) if there else (reason, Condition.MISSING)
+        return InspectedRun(folder, (piece, _piece(place, *answers)), manifest, facts=facts)
+    run: Run | None = None
+    reasons: list[str] = []
     if manifest is not None:
         try:
             run = open_run(folder, pairs_on_disk=pairs_on_disk)
@@ -107,75 +100,82 @@ def inspect_run(folder: Path, *, pairs_on_disk: bool = False) -> InspectedRun:
             results, reasons = _readable_results(folder / RESULTS, plain, str(error))
     else:
         results, reasons = _readable_results(folder / RESULTS, plain)
-    if run is not None or not reasons:
-        pieces.append(Piece(RESULTS, _RESULTS_HOLD, Condition.WHOLE))
-    else:
-        condition = Condition.DAMAGED if (folder / RESULTS).exists() else Condition.MISSING
-        pieces.append(Piece(RESULTS, _RESULTS_HOLD, condition, " ".join(reasons)))
-    recorded = _recorded(folder, manifest, pieces)
+    recorded, rows = _recorded(folder, manifest)
+    pieces = (piece, _piece(folder / RESULTS, " ".join(reasons)), rows)
     files = manifest.inputs if manifest is not None else tuple(_readable_entries(plain, "inputs", Input))
-    return InspectedRun(folder, tuple(pieces), manifest, results, recorded, run, files, {} if manifest else facts)
+    return InspectedRun(folder, pieces, manifest, results, recorded, run, files, {} if manifest else facts)
 
 
-_RESULTS_HOLD = "values, intervals, comparisons of groups, coverage"
+_HOLD = {
+    FILENAME: "what was evaluated, with what, when",
+    PREDICTIONS: "the official file of answers",
+    RESULTS: "values, intervals, comparisons of groups, coverage",
+    RECORDS: "the rows behind every number",
+}
 
 
-def readable_rows(found: InspectedRun, check: Callable[[Path], object]) -> tuple[Records, tuple[str, ...]]:
-    """The rows of every part that can be read, and what is wrong with the others.
+def _piece(path: Path, reason: str = "", condition: Condition | None = None) -> Piece:
+    """A piece of a run; with a reason it is missing or damaged, unless its condition is said."""
+    if condition is None and reason:
+        condition = Condition.DAMAGED if path.exists() else Condition.MISSING
+    return Piece(path.name, _HOLD[path.name], condition or Condition.WHOLE, reason)
 
-    `check` raises InputError for a file that may not be read. Raises RunError when there are no rows to read.
+
+class ReadableRows(NamedTuple):
+    """The rows of every part that can be read, and what is wrong with the others."""
+
+    records: Records
+    problems: tuple[str, ...]
+
+
+def readable_rows(run: InspectedRun, check: Callable[[Path], object]) -> ReadableRows:
+    """The rows of a run, as far as they can be read; raises RunError when there are none.
+
+    `check` raises InputError for a file that may not be read.
     """
-    if found.recorded is None:
-        raise RunError(found.reason(RECORDS) or "The run keeps no rows. Evaluate again with --rows all to store them.")
-    records, parts, problems = found.folder / RECORDS, [], []
-    for part in found.recorded.parts:
+    if run.recorded is None:
+        raise RunError(run.reason(RECORDS) or "The run keeps no rows. Evaluate again with --rows all to store them.")
+    records, parts, problems = run.folder / RECORDS, [], []
+    for part in run.recorded.parts:
         try:
             if is_plain(part.name):
                 check(records / part.name)
-            parts.append(next(read_parts(records, replace(found.recorded, parts=(part,)))))
+            parts.append(next(read_parts(records, replace(run.recorded, parts=(part,)))))
         except InputError as error:
             problems.append(str(error))
     if not parts and problems:
         raise RunError(" ".join(problems))
-    return concatenate(parts), tuple(problems)
+    return ReadableRows(concatenate(parts), tuple(problems))
 
 
-def _manifest(folder: Path, pieces: list[Piece]) -> tuple[Manifest | None, dict[str, Any]]:
-    """The manifest; where it can't be read, the fields that can."""
-    what = "what was evaluated, with what, when"
+def _manifest(folder: Path) -> tuple[Manifest | None, dict[str, Any], Piece]:
+    """The manifest, or where it can't be read the fields that can, and how it is."""
+    path = folder / FILENAME
     try:
-        manifest = read_manifest(folder)
+        return read_manifest(folder), {}, _piece(path)
     except InputError as error:
-        missing = not (folder / FILENAME).exists()
-        pieces.append(Piece(FILENAME, what, Condition.MISSING if missing else Condition.DAMAGED, str(error)))
-    else:
-        pieces.append(Piece(FILENAME, what, Condition.WHOLE))
-        return manifest, {}
+        piece = _piece(path, str(error))
     try:
-        plain = loads(inputs.read(folder / FILENAME, RunError).data)
+        plain = loads(inputs.read(path, RunError).data)
     except (ValueError, EvenhandError):
-        return None, {}
-    return None, plain if isinstance(plain, dict) else {}
+        plain = None
+    return None, plain if isinstance(plain, dict) else {}, piece
 
 
-def _recorded(folder: Path, manifest: Manifest | None, pieces: list[Piece]) -> Recorded | None:
-    what, path = "the rows behind every number", folder / RECORDS / RECORDED
-    if not path.exists():
-        kept = manifest is None or manifest.stored.get("rows", False)
-        loss = "The rows were there once and are gone. " if kept and manifest is not None else ""
-        condition = Condition.MISSING if kept else Condition.NOT_KEPT
-        hint = "Evaluate again with --rows all to store them." if not kept else "Evaluate again with --force."
-        pieces.append(Piece(RECORDS, what, condition, f"{loss}{hint}"))
-        return None
+def _recorded(folder: Path, manifest: Manifest | None) -> tuple[Recorded | None, Piece]:
+    path = folder / RECORDS
+    if not (path / RECORDED).exists():
+        if manifest is not None and not manifest.stored.get("rows", False):
+            return None, _piece(path, "Evaluate again with --rows all to store them.", Condition.NOT_KEPT)
+        loss = "The rows were there once and are gone. " if manifest is not None else ""
+        return None, _piece(path, f"{loss}Evaluate again with --force.", Condition.MISSING)
     try:
-        recorded = read_recorded(folder / RECORDS)
+        recorded = read_recorded(path)
     except InputError as error:
-        pieces.append(Piece(RECORDS, what, Condition.DAMAGED, str(error)))
-        return None
-    gone = [part.name for part in recorded.parts if not is_plain(part.name) or not (path.parent / part.name).is_file()]
+        return None, _piece(path, str(error))
+    gone = [part.name for part in recorded.parts if not is_plain(part.name) or not (path / part.name).is_file()]
     reason = f"{len(gone)} of {len(recorded.parts)} parts are missing: {', '.join(gone[:3])}." if gone else ""
-    pieces.append(Piece(RECORDS, what, Condition.DAMAGED if gone else Condition.WHOLE, reason))
-    return recorded
+    return recorded, _piece(path, reason)
 
 
 # Results of which only a part can be read

@@ -112,11 +112,11 @@ def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
     return Difference(
         first=str(first.folder or one.model),
         second=str(second.folder or other.model),
-        facts=tuple(_changes(_facts(one), _facts(other))),
-        inputs=tuple(_changes(_inputs(one), _inputs(other))),
-        options=tuple(_changes(one.options, other.options)),
-        settings=tuple(_changes(one.settings, other.settings)),
-        versions=tuple(_changes(one.versions, other.versions)),
+        facts=_changes(_facts(one), _facts(other)),
+        inputs=_changes(_inputs(one), _inputs(other)),
+        options=_changes(one.options, other.options),
+        settings=_changes(one.settings, other.settings),
+        versions=_changes(one.versions, other.versions),
         values=_values(first, second),
         data=data,
         rows=rows,
@@ -156,10 +156,8 @@ def compare_rows(first: Records, second: Records, *, most: int = 100) -> RowChan
         only_first=len(alone),
         only_second=len(others),
         worst=tuple(
-            RowChange(
-                *_name(first, mine[at]), float(sizes[at]), tuple(_cells(first, second, mine[at], theirs[at], labels))
-            )
-            for at in worst
+            RowChange(*_name(first, row), float(size), tuple(_cells(first, second, row, other_row, labels)))
+            for row, other_row, size in zip(mine[worst], theirs[worst], sizes[worst], strict=True)
         ),
         missing_second=tuple(RowChange(*_name(first, at), 1.0) for at in alone[:most]),
         missing_first=tuple(RowChange(*_name(second, at), 1.0) for at in others[:most]),
@@ -272,12 +270,10 @@ def _codes(first: Records, second: Records, names: Sequence[str]) -> tuple[Array
 def _occurrence(codes: Array) -> Array:
     """(rows,): how many earlier rows have the same code."""
     order = np.argsort(codes, kind="stable")
-    ordered = codes[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(codes) else np.zeros(0, np.int64)
-    lengths = np.diff(np.r_[starts, len(codes)])
-    found = np.empty(len(codes), dtype=np.int64)
-    found[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
-    return found
+    _, starts, lengths = np.unique(codes[order], return_index=True, return_counts=True)
+    earlier = np.empty(len(codes), dtype=np.int64)
+    earlier[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
+    return earlier
 
 
 def _text(column: Array) -> Array:
@@ -290,8 +286,7 @@ def _span(first: Array, second: Array) -> float:
         return 1.0
     every = np.concatenate([first.reshape(-1), second.reshape(-1)]).astype(np.float64)
     every = every[np.isfinite(every)]
-    span = float(every.max() - every.min()) if len(every) else 0.0
-    return span or 1.0
+    return (float(np.ptp(every)) if len(every) else 0.0) or 1.0
 
 
 def _distance(first: Array, second: Array, span: float) -> Array:
@@ -333,23 +328,20 @@ def _name(rows: Records, at: int) -> tuple[str, str | None]:
 
 
 def _facts(manifest: Manifest) -> dict[str, Any]:
-    found = {"task": manifest.task, "model": manifest.model, "data set": manifest.dataset}
-    found |= {f"code of {name}": digest for name, digest in manifest.code.items()}
-    found |= {f"instrument {name}": print_ for name, print_ in manifest.instruments.items()}
-    return found | {f"platform: {name}": value for name, value in manifest.platform.items()}
+    facts = {"task": manifest.task, "model": manifest.model, "data set": manifest.dataset}
+    facts |= {f"code of {name}": digest for name, digest in manifest.code.items()}
+    facts |= {f"instrument {name}": fingerprint for name, fingerprint in manifest.instruments.items()}
+    return facts | {f"platform: {name}": value for name, value in manifest.platform.items()}
 
 
 def _inputs(manifest: Manifest) -> dict[str, str]:
-    found = {f"{file.role}: {file.name}".rstrip(": "): file.sha256 for file in manifest.inputs}
-    if manifest.media is not None:
-        found["media"] = manifest.media.sha256
-    return found
+    hashes = {f"{file.role}: {file.name}".rstrip(": "): file.sha256 for file in manifest.inputs}
+    return hashes if manifest.media is None else {**hashes, "media": manifest.media.sha256}
 
 
-def _changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Change]:
-    for name in dict.fromkeys((*first, *second)):
-        if first.get(name) != second.get(name):
-            yield Change(name, first.get(name), second.get(name))
+def _changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Change, ...]:
+    both = {name: (first.get(name), second.get(name)) for name in (*first, *second)}
+    return tuple(Change(name, one, other) for name, (one, other) in both.items() if one != other)
 
 
 def _values(first: Run, second: Run) -> tuple[Change, ...]:

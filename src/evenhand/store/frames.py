@@ -33,9 +33,9 @@ def rows_frame(rows: Records) -> pl.DataFrame:
     """
     import polars as pl
 
-    columns: dict[str, Any] = {}
-    for name, column in rows.columns.items():
-        columns[name] = column.tolist() if column.dtype.kind in "OU" else column
+    columns: dict[str, Any] = {
+        name: column.tolist() if column.dtype.kind in "OU" else column for name, column in rows.columns.items()
+    }
     for name, attribute in rows.attributes.items():
         columns[name if name not in columns else f"attribute:{name}"] = attribute_texts(attribute)
     return pl.DataFrame(columns)
@@ -129,9 +129,9 @@ def inert(frame: pl.DataFrame) -> pl.DataFrame:
 
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     frame = frame.with_columns(_inert(pl.col(name)).alias(name) for name in texts)
-    names: dict[str, str] = {}
+    names: dict[str, None] = {}
     for name in pl.select(_inert(pl.lit(pl.Series(frame.columns, dtype=pl.String)))).to_series():
-        names[f"{name} {len(names)}" if name in names else name] = ""
+        names[f"{name} {len(names)}" if name in names else name] = None
     return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
 

@@ -107,15 +107,11 @@ def read_journal(folder: Path) -> dict[str, Any]:
 def asked_before(folder: Path) -> frozenset[str]:
     """Every sample that was handed to the model."""
     path = folder / "asked"
-    if not path.exists():
-        return frozenset()
-    found = set()
-    for line in inputs.read(path, RunError, allow_empty=True).data.splitlines():
-        try:
-            found.add(str(json.loads(line)))
-        except (ValueError, RecursionError):  # the last line of a killed process, or damaged: it is a note, no answer
-            continue
-    return frozenset(found)
+    samples = set()
+    for line in inputs.read(path, RunError, allow_empty=True).data.splitlines() if path.exists() else ():
+        with suppress(ValueError, RecursionError):  # the last line of a killed process, or damaged: it is a note
+            samples.add(str(json.loads(line)))
+    return frozenset(samples)
 
 
 def copy_answers(source: Path, target: Path) -> None:

@@ -28,17 +28,9 @@ FILENAME = "run.json"
 PACKAGE = "evenhand"
 _VIEWS = frozenset({"cli", "compat", "report", "reporting", "scenes", "serve"})  # subpackages that no number depends on
 _PACKAGES = (
-    "numpy",
-    "scipy",
-    "polars",
-    "pillow",
-    "opencv-python-headless",
-    "pycocotools",
-    "msgspec",
-    "threadpoolctl",
-    "torch",
-    "onnxruntime",
-)
+    "numpy", "scipy", "polars", "pillow", "opencv-python-headless", "pycocotools", "msgspec", "threadpoolctl",
+    "torch", "onnxruntime",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,11 @@ import numpy as np
 from evenhand.core.contrasts import Contrasts, Family
 from evenhand.core.metric import Curve, Grid, Undefined
 from evenhand.core.records import Group
+from evenhand.core.results import Contrast
 
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
 _PLAIN_NUMBERS = frozenset({int, float, type(None)})
+_SAME_IN_ALL = _PLAIN_NUMBERS | {str}  # facts of a family that all its pairs share
 _RULES: dict[type[Any], Callable[[Any], Any]] = {}
 _WORDS = {math.inf: "inf", -math.inf: "-inf"}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -93,42 +95,22 @@ def _lines_of_family(family: Family) -> bytes:
     groups: dict[int, Any] = {-1: None}
     for place in np.unique(np.concatenate([family.first, family.second])).tolist():
         groups[place] = _raw(family.groups[place])
-    return _lines(
-        {
-            "metric": _repeated(family.metric, family),
-            "output": _repeated(family.output, family),
-            "first": [groups[place] for place in family.first.tolist()],
-            "second": [groups[place] for place in family.second.tolist()],
-            "difference": family.difference.tolist(),  # what is not finite is null
-            "low": family.low.tolist(),
-            "high": family.high.tolist(),
-            "p": family.p.tolist(),
-            "adjusted": family.adjusted.tolist(),
-            "verdict": _column(family.verdict),
-            "worse": [groups[place] for place in family.worse.tolist()],
-            "test": family.test,
-            "interval": family.interval,
-            "family": _repeated(family.name, family),
-            "family_size": _repeated(family.size, family),
-            "correction": _repeated(family.correction, family),
-            "effects": _effects(family),
-            "detectable": family.detectable.tolist(),
-            "margin": _repeated(family.margin, family),
-            "shared_rows": family.shared_rows.tolist(),
-            "notes": _column(family.notes),
-        }
-    )
-
-
-def _effects(family: Family) -> list[Any]:
-    """The sizes of effects of each pair; those that are not there are left out."""
-    if not family.effects:
-        return _repeated({}, family)
-    columns = {
+    effects = {
         name: [value if isfinite(value) else msgspec.UNSET for value in values.tolist()]
         for name, values in family.effects.items()
     }
-    return _objects(columns)
+    columns: dict[str, Sequence[Any]] = {}
+    for field in fields(Contrast):
+        value = getattr(family, {"family": "name", "family_size": "size"}.get(field.name, field.name))
+        if field.name in ("first", "second", "worse"):
+            columns[field.name] = [groups[place] for place in value.tolist()]
+        elif field.name == "effects":
+            columns[field.name] = _objects(effects) if effects else [{}] * len(family)
+        elif isinstance(value, np.ndarray):
+            columns[field.name] = value.tolist()  # what is not finite is null
+        else:
+            columns[field.name] = [value] * len(family) if type(value) in _SAME_IN_ALL else _column(value)
+    return _lines(columns)
 
 
 def _lines(columns: Mapping[str, Sequence[Any]]) -> bytes:
@@ -157,10 +139,6 @@ def _column(values: Sequence[Any]) -> Sequence[Any]:
 
 def _raw(value: Any) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(to_plain(value)))
-
-
-def _repeated(value: Any, family: Family) -> list[Any]:
-    return [value] * len(family)
 
 
 def loads(data: bytes) -> Any:
@@ -278,14 +256,12 @@ def _make_reader(kind: Any) -> _Reader:
         return lambda plain: plain
     if kind is float:
         return _float
-    if kind in (int, str, bool):
+    if kind in _AS_IT_IS:
         return _plain_reader(kind)
     if kind is Group:
         return lambda plain: Group(tuple([(str(name), str(level)) for name, level in _list(plain)]))
     if kind is Undefined:
         return lambda plain: Undefined(str(_tagged(plain, "undefined")))
-    if kind is type(None):
-        return _nothing
     if isinstance(kind, type) and get_origin(kind) is None:
         return _class_reader(kind)
     origin, inner = get_origin(kind), get_args(kind)
@@ -309,15 +285,10 @@ def _make_reader(kind: Any) -> _Reader:
 def _plain_reader(kind: type[Any]) -> _Reader:
     def read(plain: Any) -> Any:
         if type(plain) is not kind:
-            raise ValueError(f"expected {kind.__name__}, found {plain!r}")
+            raise ValueError(f"expected {'nothing' if kind is type(None) else kind.__name__}, found {plain!r}")
         return plain
 
     return read
-
-
-def _nothing(plain: Any) -> None:
-    if plain is not None:
-        raise ValueError(f"expected nothing, found {plain!r}")
 
 
 def _class_reader(kind: type[Any]) -> _Reader:
@@ -417,14 +388,7 @@ def _list(plain: Any) -> list[Any]:
 
 def _array(plain: Any) -> np.ndarray[Any, Any]:
     array = np.asarray(_list(plain))
-    if array.size and array.dtype.kind in "iufb":
-        return array
-    numbers = _unword(_list(plain))
-    return np.asarray(numbers, dtype=None if _filled(numbers) else np.float64)
-
-
-def _filled(plain: Any) -> bool:
-    return any(_filled(entry) if isinstance(entry, list) else True for entry in plain)
+    return array if array.dtype.kind in "iufb" else np.asarray(_unword(plain))
 
 
 def _unword(plain: Any) -> Any:

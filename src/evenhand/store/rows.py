@@ -27,7 +27,6 @@ _KINDS = "biufUS"  # booleans, whole numbers, reals, texts, bytes
 
 
 def to_parquet(rows: Records) -> bytes:
-    """The rows as a Parquet file."""
     import polars as pl
 
     columns = {name: np.asarray(column) for name, column in rows.columns.items()}

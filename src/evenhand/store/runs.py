@@ -32,6 +32,7 @@ from evenhand.files.writing import PathPolicy, make_folder, remove, write_file
 from evenhand.store.manifest import FILENAME, FORMAT, Manifest, check_format, damaged_run, name_below, read_manifest
 from evenhand.store.plain import dumps_lines, from_plain, loads
 from evenhand.store.rows import from_parquet
+from evenhand.store.unfinished import REPLACED, UNFINISHED
 
 EDITED = (
     "results.json was changed after the run was written: these are not the numbers that were computed. "
@@ -44,8 +45,6 @@ _BEGIN, _BETWEEN, _END = b'\n"contrasts": [\n', b",\n", b"\n]"  # of the pairs i
 
 @dataclass(frozen=True)
 class Part:
-    """One file of rows."""
-
     name: str
     rows: int
     sha256: str
@@ -251,12 +250,32 @@ def find_runs(root: Path | str, *, problem: Callable[[str], None] = lambda messa
 
 
 def run_folders(root: Path) -> Iterator[Path]:
-    """The folders of finished runs and predictions below a folder, in order; hidden folders are not entered."""
-    for parent, folders, files in os.walk(root):
-        if FILENAME in files:
-            folders.clear()
-            yield Path(parent)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+    """The folders of finished runs and predictions below a folder, in order."""
+    return (folder for folder, is_finished, _ in walk_runs(root) if is_finished and (folder / FILENAME).exists())
+
+
+def walk_runs(root: Path) -> Iterator[tuple[Path, bool, int]]:
+    """Every folder of a run below a folder: its path, whether it is finished, and how many links were passed to it.
+
+    Links are not followed, hidden folders not entered.
+    """
+    links = 0
+    for parent, names, files in os.walk(root):
+        here = Path(parent)
+        linked = [name for name in names if (here / name).is_symlink()]
+        links += len(linked)
+        names[:] = sorted(name for name in names if name not in linked)
+        if FILENAME in files or RESULTS in files:
+            names.clear()
+            yield here, True, links
+            links = 0
+            continue
+        for name in list(names):
+            if name.startswith("."):
+                names.remove(name)
+                if UNFINISHED in name and REPLACED not in name:
+                    yield here / name, False, links
+                    links = 0
 
 
 def check_output(output: Path | None, what: str, runs: Iterable[Path | Run], *files: Path) -> None:

@@ -78,7 +78,6 @@ class Claim:
         return True
 
     def discard(self) -> None:
-        """Remove the folder and all that is in it."""
         _remove_quietly(self.folder)
         self.release()
 

@@ -7,9 +7,7 @@ import pytest
 
 from evenhand.benchmarks.fairface.normalise import Normaliser
 from evenhand.benchmarks.fairface.normalise.evenness import (
-    age_evenness,
-    gender_evenness,
-    race_evenness,
+    attribute_evenness,
     race_patterns,
     race_terms,
 )
@@ -24,7 +22,7 @@ GENDERS = {"M": "Male", "F": "Female", "?": "unknown"}
 
 @pytest.fixture(scope="module")
 def measured():
-    return {"race": race_evenness(READ), "gender": gender_evenness(READ), "age": age_evenness(READ)}
+    return {attribute: attribute_evenness(attribute, READ) for attribute in ("race", "gender", "age")}
 
 
 @pytest.mark.parametrize("attribute", ["race", "gender", "age"])

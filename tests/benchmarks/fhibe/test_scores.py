@@ -264,7 +264,7 @@ def test_a_label_map_that_takes_too_long_is_named_and_left_out(write: Any, tmp_p
     answers = {f"{n}.png": codec.face_map(np.ones((4, 4), int)) for n in range(2)}
     warnings: list[str] = []
     late = score_faces(dataset.truth, answers, parse("serial"), warn=warnings.append, time_limit=1e-9)
-    assert [score for part in late for score in part] == [None, None]
+    assert [score.by_label for part in late for score in part] == [{}, {}]
     assert "combined0.png was left out: reading it took longer than" in warnings[0]
     (root / "combined1.png").unlink()
     os.mkfifo(root / "combined1.png")  # opening it would wait for a writer that never comes

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.pairs import benchmark
-from evenhand.benchmarks.pairs.data import RACES, _file_samples, folds_of, read_bin
+from evenhand.benchmarks.pairs.data import RACES, _samples, folds_of, read_bin
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.cli.main import main
 from evenhand.core.errors import DataError, OptionError, PredictionError
@@ -236,5 +236,5 @@ def test_the_interpolated_rate_is_the_published_one_where_that_is_defined() -> N
 
 
 def test_the_samples_of_a_set_travel_to_another_process(tmp_path: Path) -> None:
-    samples = _file_samples(["a.jpg", "b.jpg"], tmp_path, PairSetOptions())
+    samples = _samples(["a.jpg", "b.jpg"], PairSetOptions(), tmp_path.joinpath)
     assert list(pickle.loads(pickle.dumps(samples))) == list(samples)  # noqa: S301 - our own

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from degrading import DegradingModel
 
-from evenhand.benchmarks.synthesis.imitation import JOURNAL, Unfinished, run_model
+from evenhand.benchmarks.synthesis.imitation import JOURNAL, run_model
 from evenhand.benchmarks.synthesis.items import Item
 from evenhand.benchmarks.synthesis.models import Before, MotionImitationModel, SynthesisAnswer, SynthesisModel
 from evenhand.benchmarks.synthesis.pairs import pair_lists
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Rules
+from evenhand.core.engine import Failed
 from evenhand.core.errors import ModelError, PredictionError
 from evenhand.core.task import Sample
 
@@ -31,7 +32,7 @@ def test_a_model_that_raises_on_one_video_finishes_the_others(videos: Path, tmp_
     model = DegradingModel(tmp_path, "blur", crash_on=["001/1/1"])
     found = outcomes(model, videos)
     lost = found.pop("001/1/1").answer
-    assert isinstance(lost, Unfinished)
+    assert isinstance(lost, Failed)
     assert "the network lost its way" in lost.cause
     assert "Traceback" in lost.detail
     assert all(len(one.answer.own) == 3 and len(one.answer.cross) == 3 for one in found.values())
@@ -39,13 +40,13 @@ def test_a_model_that_raises_on_one_video_finishes_the_others(videos: Path, tmp_
 
 def test_a_model_that_takes_its_process_down_costs_one_video(videos: Path, tmp_path: Path) -> None:
     found = outcomes(DegradingModel(tmp_path, "blur", die_on=["001/1/1"]), videos)
-    assert "the model's process ended (exit code 86)" in found.pop("001/1/1").answer.cause
-    assert not any(isinstance(one.answer, Unfinished) for one in found.values())
+    assert "its worker process was lost (exit code 86)" in found.pop("001/1/1").answer.cause
+    assert not any(isinstance(one.answer, Failed) for one in found.values())
 
 
 def test_file_names_do_not_meet_after_a_crash(videos: Path, tmp_path: Path) -> None:
     found = outcomes(DegradingModel(tmp_path, "blur", die_on=["000/1/1"]), videos)
-    made = [path for one in found.values() if not isinstance(one.answer, Unfinished) for path in one.answer.own]
+    made = [path for one in found.values() if not isinstance(one.answer, Failed) for path in one.answer.own]
     assert len(set(made)) == 9
     assert Path(made[0]).name == "pred_00000003.png"
 
@@ -177,8 +178,8 @@ def test_a_video_that_takes_too_long_is_given_up(videos: Path, tmp_path: Path) -
             return src_infos
 
     found = outcomes(Slow(tmp_path, "blur"), videos, start="fork", time_limit=2.0)
-    assert "no answer within 2 seconds" in found["001/1/1"].answer.cause
-    assert not isinstance(found["002/1/1"].answer, Unfinished)
+    assert "took longer than 2 s and was stopped" in found["001/1/1"].answer.cause
+    assert not isinstance(found["002/1/1"].answer, Failed)
 
 
 def test_the_model_is_terminated_also_after_an_error(videos: Path, tmp_path: Path) -> None:

@@ -109,7 +109,8 @@ def test_an_appearance_transfer_takes_sources_of_the_first_and_motion_of_the_sec
     infos = {video: {"s_n": {"1": ["0001.jpg"]}, "flag": [0, 3]} for video in ("a", "b")}
     path.write_text(json.dumps({"video_infos": infos, "vid_name_pairs": [["a", "b"]]}))
     found = item(path, question=ProtocolQuestion.APPEARANCE)
-    assert (found.name, found.source.name, found.appearance.name, found.own.name) == ("a→b", "a", "b", "b")
+    videos = [frames.infos["name"] for frames in (found.source, found.appearance, found.own)]
+    assert (found.name, videos) == ("a→b", ["a", "b", "b"])
     assert len(found.own.images) == 4
 
 

@@ -24,8 +24,9 @@ from evenhand.benchmarks.synthesis import benchmark
 from evenhand.benchmarks.synthesis.catalogue import column_of
 from evenhand.benchmarks.synthesis.demo import cast_of_videos, frame_of, write_videos
 from evenhand.benchmarks.synthesis.drawn import save
-from evenhand.benchmarks.synthesis.imitation import Unfinished, run_model
+from evenhand.benchmarks.synthesis.imitation import run_model
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol
+from evenhand.core.engine import Failed
 from evenhand.core.results import Estimate
 from evenhand.run.evaluation import evaluate
 
@@ -190,7 +191,7 @@ def measuring(folder: Path, videos: int, sets: tuple[str, ...], pairs: Mapping[i
         made = folder / f"{kind}-{strength}"
         model = DegradingModel(made, kind, strength, stranger=data / "stranger")
         for outcome in run_model(model, Protocol(data / "protocol.json", data, FLAVOURS["iPER"]), start="here"):
-            assert not isinstance(outcome.answer, Unfinished)
+            assert not isinstance(outcome.answer, Failed)
         found: dict[tuple[str, str], Judged] = {}
         asked = [("self_imitation", names, size) for size, names in pairs.items()]
         for task, names, size in (*asked, ("cross_imitation", sets, SIZE)):

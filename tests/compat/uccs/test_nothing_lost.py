@@ -38,9 +38,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with everything that the commands read: two pictures, two subjects, score files, stores, a list."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        baselines.DetectorSetting,
-        "build",
-        lambda self: FaceDetector("fake", lambda pixels: (Face((1.0, 2.0, 20.0, 25.0), 0.9, MARKS),)),
+        baselines,
+        "build_detector",
+        lambda *_: FaceDetector("fake", lambda pixels: (Face((1.0, 2.0, 20.0, 25.0), 0.9, MARKS),)),
     )
 
     def embedder(*_: object, **__: object) -> FaceEmbedder:

@@ -21,7 +21,15 @@ from evenhand.benchmarks.fhibe import attributes, codec, data, disparity, groupi
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.compat.fhibe import BaseModelWrapper, evaluate_task
 from evenhand.compat.fhibe.evaluate import files
-from evenhand.compat.fhibe.evaluate.arguments import check_arguments, dataset_folder
+from evenhand.compat.fhibe.evaluate.arguments import (
+    EvaluationArguments,
+    check_attributes,
+    check_metrics,
+    check_task,
+    check_task_arguments,
+    dataset_folder,
+    results_folder,
+)
 from evenhand.compat.fhibe.evaluate.evaluate import options_for
 from evenhand.compat.fhibe.reporting import utils
 from evenhand.core.engine import Serial
@@ -711,15 +719,20 @@ class _Run:
         }
         self.more = {name: config[name] for name in ("custom_keypoints",) if config.get(name) is not None}
         try:
-            self.asked = check_arguments(
-                **self.arguments,
-                model=None,
-                attributes=config["attributes"],
-                downsampled=True,
-                reuse_model_outputs=True,
-                task_kwargs=self.more,
+            name, mini = config["task"], self.arguments["use_mini_dataset"]
+            check_task(name, config["dataset"], config["dataset"])
+            place = dataset_folder(config["dataset"], downsampled=True)
+            self.asked = EvaluationArguments(
+                root=self.root,
+                task=name,
+                attributes=check_attributes(config["attributes"], name),
+                thresholds=check_metrics(config.get("metrics"), name),
+                mini=(self.arguments["mini_dataset_size"] or table.MINI_ROWS) if mini else None,
+                custom_keypoints=check_task_arguments(self.more, name),
+                results=results_folder(self.arguments["results_rootdir"], name, place, MODEL, mini=mini),
+                named=bool(config.get("metrics")),
             )
-            self.results, task = self.asked.results, task_named(config["task"])
+            self.results, task = self.asked.results, task_named(name)
             self.results.mkdir(parents=True)
             self.dataset: Any = task.load(self.root, options_for(task, self.asked))
         except Exception:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,12 +13,7 @@ __all__ = ["benchmark", "read"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "benchmark":
-        from evenhand.benchmarks.fairface import tasks
-
-        return tasks.benchmark
-    if name == "read":
-        from evenhand.benchmarks.fairface import command
-
-        return command.read
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{'tasks' if name == 'benchmark' else 'command'}")
+    return getattr(module, name)

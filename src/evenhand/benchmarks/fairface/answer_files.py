@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import msgspec
 
+from evenhand.benchmarks.fairface import shapes
 from evenhand.benchmarks.fairface.confidences import NOTHING_STATED, stated_confidences
 from evenhand.benchmarks.fairface.deepface import is_deepface
 from evenhand.benchmarks.fairface.image_answers import (
     FINE_STATUS,
-    IS_LABEL_CODE,
     MOST_REMEMBERED,
     AnswerReader,
     FileSummary,
@@ -34,18 +34,6 @@ from evenhand.benchmarks.fairface.image_answers import (
 from evenhand.benchmarks.fairface.normalise import FaceAnswer, Normaliser, Reason, nothing
 from evenhand.benchmarks.fairface.normalise.structured import fields_of
 from evenhand.benchmarks.fairface.options import FaceOptions
-from evenhand.benchmarks.fairface.shapes import (
-    ERROR_KEYS,
-    IMAGE_KEYS,
-    TEXT_KEYS,
-    attribute_asked,
-    column_of,
-    image_of,
-    listed_records,
-    numbers_in,
-    text_key_of,
-    unwrapped,
-)
 from evenhand.benchmarks.fairface.table_records import delimited_table, excel_table, parquet_table, table_records
 from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES
 from evenhand.core.errors import PredictionError
@@ -153,19 +141,19 @@ def _json_records(
                 remembered += 1
                 yield own, known
                 continue
-        image_key, image = image_of(record)
+        image_key, image = shapes.image_of(record)
         if not image_key:
             place = f"line {where}" if isinstance(where, int) else where
             raise PredictionError(
                 f"{path}, {place}: no image key; found {shown_names(map(repr, record)) or 'an empty object'}. "
-                f"Name the image with one of {', '.join(IMAGE_KEYS)}."
+                f"Name the image with one of {', '.join(shapes.IMAGE_KEYS)}."
             )
         others += 1
         answer = _image_answer(record, image_key, read, attribute)
         if answer is None:
             summary.add_unread(record, image_key)
             answer = ImageAnswer("", nothing(Reason.EMPTY))
-        text_key = text_key_of(record, image_key) or ""
+        text_key = shapes.text_key_of(record, image_key) or ""
         if is_plain and len(record) <= 3 and answer.raw is record.get(text_key) and len(plain) < MOST_REMEMBERED:
             plain[answer.raw] = answer
         yield image, answer
@@ -175,7 +163,7 @@ def _json_records(
         there = shown_names(map(repr, summary.keys)) or "nothing but the image"
         raise PredictionError(
             f"{path}: no record has an answer. The records have {there}; an answer stands under one of "
-            f"{', '.join(TEXT_KEYS)}, or the attributes under gender, race and age."
+            f"{', '.join(shapes.TEXT_KEYS)}, or the attributes under gender, race and age."
         )
 
 
@@ -198,7 +186,7 @@ def _objects(lines: Iterator[bytes], path: Path) -> Iterator[tuple[int | str, Ma
                 raise PredictionError(f"{path}: neither JSON lines nor one JSON value ({whole_error}).") from None
             yield from _listed(value, path)
             return
-        if number == 1 and (isinstance(value, list) or not (isinstance(value, dict) and image_of(value)[0])):
+        if number == 1 and (isinstance(value, list) or not (isinstance(value, dict) and shapes.image_of(value)[0])):
             yield from _listed(value, path)
         else:
             yield number, value if isinstance(value, dict) else _object(value, path, f"line {number}")
@@ -225,7 +213,7 @@ def _decoded(text: bytes, path: Path, number: int) -> Any:
 
 
 def _listed(value: Any, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for where, record in listed_records(value):
+    for where, record in shapes.listed_records(value):
         yield where, _object(record, path, where)
 
 
@@ -240,17 +228,17 @@ def _object(value: Any, path: Path, where: str) -> Mapping[str, Any]:
 def _image_answer(record: Mapping[str, Any], image_key: str, read: AnswerReader, attribute: str) -> ImageAnswer | None:
     """The answer of a record; None when nothing in it can be one."""
     options, summary = read.options, read.summary
-    text_key = text_key_of(record, image_key)
+    text_key = shapes.text_key_of(record, image_key)
     payload: Any = record[text_key] if text_key is not None else None
     finish = ""
     wrappings: tuple[Mapping[str, Any], ...] = ()
     if not isinstance(payload, str):
-        payload, finish, wrappings = unwrapped(payload)
+        payload, finish, wrappings = shapes.unwrapped(payload)
     if error := _error_of(record, payload, wrappings):
         return failed(as_text(payload), error)
     if text_key is None:  # the attributes stand in the record itself
         payload = {name: value for name, value in record.items() if name not in (image_key, "status", "model")}
-        if not any(column_of(str(name)) for name in payload):
+        if not any(shapes.column_of(str(name)) for name in payload):
             return None
         payload = _predicted_only(payload)
     summary.add_spending(record, wrappings)
@@ -262,8 +250,8 @@ def _image_answer(record: Mapping[str, Any], image_key: str, read: AnswerReader,
     if payload is None or payload in ("", [], {}):
         summary.families["vlm"] += 1
         return None
-    asked = attribute or attribute_asked(record)
-    if isinstance(payload, str) and IS_LABEL_CODE(payload):
+    asked = attribute or shapes.attribute_asked(record)
+    if isinstance(payload, str):
         payload = read.decoded(asked or "race", payload)
     deepface = options.family == "deepface" or (options.family == "auto" and is_deepface(payload))
     summary.families["deepface" if deepface else "vlm"] += 1
@@ -284,7 +272,7 @@ def _image_answer(record: Mapping[str, Any], image_key: str, read: AnswerReader,
 
 def _predicted_only(payload: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a record under their own names: what is called predicted, where anything is."""
-    columns = {name: column for name in payload if (column := column_of(str(name)))}
+    columns = {name: column for name in payload if (column := shapes.column_of(str(name)))}
     predicted = {column.attribute: payload[name] for name, column in columns.items() if column.role == "predicted"}
     if predicted:
         return predicted
@@ -294,10 +282,10 @@ def _predicted_only(payload: dict[str, Any]) -> dict[str, Any]:
 def _error_of(record: Mapping[str, Any], payload: Any, wrappings: Sequence[Mapping[str, Any]] = ()) -> str:
     """Why a record is no answer; empty when it is one."""
     status = record.get("status")
-    error = next((as_text(record[name]) for name in ERROR_KEYS if record.get(name)), "")
+    error = next((as_text(record[name]) for name in shapes.ERROR_KEYS if record.get(name)), "")
     if status is not None and str(status).strip().lower() not in FINE_STATUS:
         return error or f"status {status!r}"
-    code = numbers_in(wrappings, "status_code")
+    code = shapes.numbers_in(wrappings, "status_code")
     if code is not None and code >= 400:
         return error or f"HTTP {code:g}"
     if error and payload in (None, "", [], {}):

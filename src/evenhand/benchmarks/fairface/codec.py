@@ -112,10 +112,6 @@ class FaceCodec(Codec[Any]):
             answer if isinstance(answer, Mapping) and "raw_output" in answer else {"raw_output": plain_values(answer)}
         )
 
-    def from_plain(self, plain: Any) -> Any:
-        """The answer as it was journalled."""
-        return plain
-
 
 def _collect(path: Path, faces: Faces, options: FaceOptions, summary: FileSummary) -> _Collected:
     index = KeyIndex(faces.files)
@@ -254,39 +250,31 @@ def _warnings(
 
 
 def _coverage(by_id: Mapping[str, ImageAnswer], chosen: list[int], faces: Faces, collected: _Collected) -> Coverage:
-    answers = {id(answer): answer for answer in by_id.values()}  # most images share an answer with many others
-    failed = _images(by_id, {key for key, answer in answers.items() if answer.error})
-    silent = _images(by_id, {key for key, answer in answers.items() if _gives(answer.answer, Reason.EMPTY)})
-    declined = _images(by_id, {key for key, answer in answers.items() if _gives(answer.answer, Reason.REFUSAL)})
     complete = len(by_id) == len(chosen)
-    absent = [] if complete else [faces.files[row] for row in chosen if faces.files[row] not in by_id]
-    reasons = {
-        "missing": absent,
-        "error": failed,
-        "empty": silent,
-        "refusal": declined,
+    images: dict[str, list[str]] = {
+        "missing": [] if complete else [faces.files[row] for row in chosen if faces.files[row] not in by_id],
+        "error": [],
+        "empty": [],
+        "refusal": [],
         "not a labelled image": collected.extra,
     }
+    listed: dict[int, list[str] | None] = {}  # by answer, which most images share with many others
+    for image, answer in by_id.items():
+        if id(answer) not in listed:
+            gender, race, age = (reading.reason for reading in answer.answer)
+            listed[id(answer)] = images.get(gender.value) if gender and gender is race is age else None
+        if (images_alike := listed[id(answer)]) is not None:
+            images_alike.append(image)
     return Coverage(
         asked=len(chosen),
-        answered=len(by_id) - len(failed) - len(declined),
-        empty=len(silent),
-        unusable=len(failed),
-        missing=len(absent),
+        answered=len(by_id) - len(images["error"]) - len(images["refusal"]),
+        empty=len(images["empty"]),
+        unusable=len(images["error"]),
+        missing=len(images["missing"]),
         extra=len(collected.extra),
-        reasons={reason: len(images) for reason, images in reasons.items() if images},
-        examples={reason: tuple(images[:_SHOWN]) for reason, images in reasons.items() if images},
+        reasons={reason: len(alike) for reason, alike in images.items() if alike},
+        examples={reason: tuple(alike[:_SHOWN]) for reason, alike in images.items() if alike},
     )
-
-
-def _images(by_id: Mapping[str, ImageAnswer], identities: set[int]) -> list[str]:
-    """The images whose answer is one of some objects."""
-    return [image for image, answer in by_id.items() if id(answer) in identities] if identities else []
-
-
-def _gives(answer: FaceAnswer, reason: Reason) -> bool:
-    """Whether all three attributes are unknown for one reason."""
-    return answer.race.reason is reason and answer.gender.reason is reason and answer.age.reason is reason
 
 
 def _reasons(by_id: Mapping[str, ImageAnswer], images: int) -> dict[str, dict[str, int]]:

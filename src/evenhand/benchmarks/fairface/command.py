@@ -133,11 +133,11 @@ def _lines(text: str, values: dict[str, dict[str, Any]]) -> Iterator[str]:
 
 
 def _evenness(given: argparse.Namespace) -> Iterator[str]:
-    from evenhand.benchmarks.fairface.normalise.evenness import age_evenness, gender_evenness, race_evenness
+    from evenhand.benchmarks.fairface.normalise.evenness import attribute_evenness
 
     normaliser = Normaliser()
-    for attribute, measure in (("race", race_evenness), ("gender", gender_evenness), ("age", age_evenness)):
-        even = measure(normaliser)
+    for attribute in ("race", "gender", "age"):
+        even = attribute_evenness(attribute, normaliser)
         for name, share in even.coverage.items():
             yield f"{attribute:<7}{name:<16}{even.sentences[name]:>8,} sentences  {100 * share:6.1f} % read"
         yield f"{attribute:<7}largest difference {100 * even.largest_difference:.1f} points"

@@ -27,7 +27,6 @@ from evenhand.files.delimited import read_header, read_records, read_table, show
 REPAIRED: Final = "spreadsheet_dates_repaired"
 
 HUB_ORDER: Final = ("East Asian", "Indian", "Black", "White", "Middle Eastern", "Latino_Hispanic", "Southeast Asian")
-SCRIPT_ORDER: Final = FINE_RACES
 
 Codes = NDArray[np.int8]
 
@@ -138,7 +137,7 @@ def label_order(text: str) -> tuple[str, ...] | None:
     if not text:
         return None
     if text in ("hub", "script"):
-        return HUB_ORDER if text == "hub" else SCRIPT_ORDER
+        return HUB_ORDER if text == "hub" else FINE_RACES
     names = tuple(name.strip() for name in text.split(","))
     if sorted(names) != sorted(FINE_RACES):
         raise OptionError(

@@ -23,13 +23,13 @@ from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
 
 FINE_STATUS: Final = frozenset({"ok", "success", "succeeded", "completed", "done", "200", ""})
-IS_LABEL_CODE: Final = re.compile(r"LABEL_\d+", re.IGNORECASE).fullmatch
 MOST_REMEMBERED: Final = 100_000
 LONGEST_REMEMBERED: Final = 200
 
 _SPENT: Final = ("prompt_tokens", "completion_tokens", "cost")
 _COUNTED: Final = ("model", "finish_reason", "form")
 _CODE: Final = re.compile(r"(?:LABEL_)?\d+", re.IGNORECASE)
+_NAMED_CODE: Final = re.compile(r"LABEL_\d+", re.IGNORECASE)
 _EXCEPTION: Final = re.compile(r"\s*(?:Traceback \(most recent call last\)|(?:\w+\.)*\w*(?:Error|Exception):\s)")
 _MOST_KEYS: Final = 50
 _LONGEST_ANSWER: Final = 1 << 20  # characters; what is beyond is not read
@@ -136,9 +136,9 @@ class AnswerReader:
             as_text(payload), answer, faces=face.faces, nothing_found=face.nothing_found, confidences=stated
         )
 
-    def decoded(self, attribute: str, text: str) -> str:
-        """The class that an integer or LABEL_3 stands for in the given order of labels; any other text as it is."""
-        if not _CODE.fullmatch(text):
+    def decoded(self, attribute: str, text: str, *, integers: bool = False) -> str:
+        """The class that LABEL_3, or an integer, stands for in the given order of labels; any other text as it is."""
+        if not (_CODE if integers else _NAMED_CODE).fullmatch(text):
             return text
         order = label_order(self.options.label_order)
         if order is None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.core.metric import Column, Direction, Numbers, Ratio
 from evenhand.metrics.labels import Confusion, ConfusionCounts
@@ -44,25 +43,10 @@ class LabelAgreement(Confusion):
             for output in _OVER_CLASSES:
                 column = columns[output]
                 assert isinstance(column, Numbers)
-                columns[output] = Numbers(np.where(meaningless, np.nan, column.values), _Reasons(meaningless, column))
+                reasons = np.array([str(column.reason), ONE_CLASS], dtype=object)[meaningless.astype(np.intp)]
+                columns[output] = Numbers(np.where(meaningless, np.nan, column.values), reasons.tolist())
         return {name: columns[name] for name in self.outputs}
 
     def ratios(self, state: ConfusionCounts) -> Mapping[str, Ratio]:
         ratios = super().ratios(state)
         return {name: ratios[name] for name in self.outputs if name in ratios}
-
-
-@dataclass(frozen=True, eq=False)
-class _Reasons(Sequence[str]):
-    """Why a cell has no value, written on demand: resamples have hundreds of thousands of cells."""
-
-    lone: NDArray[np.bool_]
-    column: Numbers
-
-    def __len__(self) -> int:
-        return len(self.lone)
-
-    def __getitem__(self, cell: Any) -> Any:
-        if isinstance(cell, slice):
-            return [self[index] for index in range(len(self))[cell]]
-        return ONE_CLASS if self.lone[cell] else str(self.column.reason)

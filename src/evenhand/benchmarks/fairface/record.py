@@ -25,6 +25,7 @@ from evenhand.benchmarks.fairface.taxonomy import (
     CLASSES,
     FINE_RACES,
     AgeInterval,
+    AgeKind,
     bins_beyond_touch,
     bins_overlapped,
     single_bin,
@@ -97,51 +98,35 @@ def _label_columns(
 
 def _age_columns(truth: Faces, block: _Block, readings: Sequence[Reading]) -> dict[str, Array]:
     """The true bin and how the stated age meets it, in the three scoring conventions."""
-    stated = [_stated_bins(reading.interval) for reading in readings]
+    ages = [reading.interval for reading in readings]
     true_bin = truth.age[block.rows].astype(np.int64)
-    single = block.spread([bins.single for bins in stated], np.int64)
-    end = block.spread([bins.end for bins in stated], np.int64)
-    end_beyond_touch = block.spread([bins.end_beyond_touch for bins in stated], np.int64)
-    begun = block.spread([bins.first for bins in stated], np.int64) <= true_bin
-    answered = block.spread([reading.interval is not None for reading in readings], np.bool_)
+    first, end, end_beyond_touch, single = block.spread([_stated_bins(age) for age in ages], np.int64).T
+    answered = block.spread([age is not None for age in ages], np.bool_)
     distance = np.where(single < len(AGE_BINS), np.abs(single - true_bin), np.nan)
+    open_ended = [age is not None and (age.high is None or age.kind is AgeKind.OPEN) for age in ages]
     return {
         "truth": true_bin,
-        "answer": single,
-        "overlaps": begun & (true_bin < end),
-        "overlaps_beyond_touch": begun & (true_bin < end_beyond_touch),
-        "bins_covered": block.spread([bins.covered for bins in stated], np.float64),
+        "answer": single.copy(),
+        "overlaps": (first <= true_bin) & (true_bin < end),
+        "overlaps_beyond_touch": (first <= true_bin) & (true_bin < end_beyond_touch),
+        "bins_covered": np.where(answered, end - first, np.nan),
         "bin_distance": distance,
         "within_one_bin": distance <= 1,
         "answered": answered,
-        "open_ended": block.spread([bins.open_ended for bins in stated], np.bool_),
+        "open_ended": block.spread(open_ended, np.bool_),
         "unknown": ~answered,
     }
 
 
-class _StatedBins(NamedTuple):
-    """The age bins that an answer overlaps: from `first` up to and without `end`."""
+def _stated_bins(age: AgeInterval | None) -> tuple[int, int, int, int]:
+    """The first bin that an answer overlaps, the end of all, the end of those beyond a touch, and its single bin.
 
-    first: int
-    end: int
-    end_beyond_touch: int
-    single: int  # the bin it is reduced to; the number of bins when there is none
-    covered: float
-    open_ended: bool
-
-
-def _stated_bins(age: AgeInterval | None) -> _StatedBins:
+    Where there is no single bin, it is the number of bins.
+    """
     if age is None:
-        return _StatedBins(0, 0, 0, len(AGE_BINS), np.nan, False)
+        return 0, 0, 0, len(AGE_BINS)
     bins, single = bins_overlapped(age), single_bin(age)
-    return _StatedBins(
-        first=bins.start,
-        end=bins.stop,
-        end_beyond_touch=bins_beyond_touch(age).stop,
-        single=len(AGE_BINS) if single is None else single,
-        covered=len(bins),
-        open_ended=age.high is None or age.kind.value == "open",
-    )
+    return bins.start, bins.stop, bins_beyond_touch(age).stop, len(AGE_BINS) if single is None else single
 
 
 def _distinct(rows: NDArray[np.intp], answers: Sequence[ImageAnswer]) -> _Block:

@@ -17,7 +17,6 @@ from evenhand.benchmarks.fairface.data import repair_age
 from evenhand.benchmarks.fairface.deepface import is_deepface
 from evenhand.benchmarks.fairface.image_answers import (
     FINE_STATUS,
-    IS_LABEL_CODE,
     LONGEST_REMEMBERED,
     MOST_REMEMBERED,
     AnswerReader,
@@ -222,10 +221,9 @@ class _Columns:
 
     def _cells_answer(self, cells: Mapping[str, str]) -> ImageAnswer:
         read = self.read.normaliser
-        gender, race = (self.read.decoded(name, cells.get(name, "")) for name in ("gender", "race"))
-        age = cells.get("age", "")
-        if IS_LABEL_CODE(age):
-            age = self.read.decoded("age", age)
+        gender, race, age = (
+            self.read.decoded(name, cells.get(name, ""), integers=name != "age") for name in ATTRIBUTES
+        )
         return ImageAnswer(
             "; ".join((gender, race, age)),
             FaceAnswer(read.gender(gender), read.race(race), read.age(repair_age(age) or age)),
@@ -239,8 +237,7 @@ class _Columns:
         if error := exception_in(raw):
             return failed(raw, error)
         asked = attribute_asked(cells)
-        if IS_LABEL_CODE(raw):
-            raw = self.read.decoded(asked or "race", raw)
+        raw = self.read.decoded(asked or "race", raw)
         if asked:
             return self.read.about(asked, raw)
         if self.read.options.family in ("auto", "deepface") and is_deepface(raw):

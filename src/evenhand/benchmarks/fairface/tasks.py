@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from evenhand.benchmarks.fairface import sections
 from evenhand.benchmarks.fairface.check import check
 from evenhand.benchmarks.fairface.codec import FaceCodec
 from evenhand.benchmarks.fairface.data import Faces, load
@@ -15,18 +16,7 @@ from evenhand.benchmarks.fairface.metrics import LabelAgreement
 from evenhand.benchmarks.fairface.normalise.rules import rule_text
 from evenhand.benchmarks.fairface.options import AgeOptions, FaceOptions, RaceTaskOptions
 from evenhand.benchmarks.fairface.record import record
-from evenhand.benchmarks.fairface.sections import (
-    TEXTS,
-    age_conventions,
-    confusion,
-    contamination,
-    explain_ages,
-    explain_labels,
-    fine_race_caution,
-    provenance,
-    reliability,
-    unknown_answers,
-)
+from evenhand.benchmarks.fairface.sections import TEXTS
 from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, ATTRIBUTES, FINE_RACES, GENDERS, RACES
 from evenhand.core.metric import POSITIVE, Direction, Metric
 from evenhand.core.names import DisplayNames
@@ -87,7 +77,7 @@ def _task(
     metrics: Callable[[Any], tuple[Metric[Any], ...]],
     *own_sections: Callable[[Results], Section | None],
     headline: str = "",
-    explain: Callable[[Any], Section] = explain_labels,
+    explain: Callable[[Any], Section] = sections.explain_labels,
 ) -> Task[Faces, Answers[ImageAnswer]]:
     texts, rows = TEXTS["tasks"][attribute], TEXTS["rows"]
     conventions = (*rows["conventions"], *texts["conventions"])
@@ -102,21 +92,28 @@ def _task(
         metrics=metrics,
         attributes=ATTRIBUTES,
         headline=(headline or attribute, "accuracy"),
-        sections=(contamination, *own_sections, confusion, reliability, unknown_answers, provenance),
+        sections=(
+            sections.contamination,
+            *own_sections,
+            sections.confusion,
+            sections.reliability,
+            sections.unknown_answers,
+            sections.provenance,
+        ),
         check=check,
         explain=explain,
     )
 
 
 gender = _task("gender", FaceOptions, _gender_metrics)
-race = _task("race", RaceTaskOptions, _race_metrics, fine_race_caution)
+race = _task("race", RaceTaskOptions, _race_metrics, sections.fine_race_caution)
 age = _task(
     "age",
     AgeOptions,
     _age_metrics,
-    age_conventions,
+    sections.age_conventions,
     headline="bin_overlap_accuracy_inclusive",
-    explain=explain_ages,
+    explain=sections.explain_ages,
 )
 everything = Question(
     name="fairface",

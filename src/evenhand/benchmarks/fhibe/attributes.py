@@ -18,11 +18,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-import numpy as np
-
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.cells import LiteralError, parse_literal, selections
-from evenhand.core.records import Attribute
+from evenhand.core.records import MISSING, Attribute
 
 AGE_BUCKETS = vocabulary.VALUES["age"]
 CORRECTED_NATIONALITY = "nationality_corrected"
@@ -129,7 +127,7 @@ def sort_key(attribute: str, value: str) -> tuple[int, str]:
 
 def rows_without(attribute: Attribute) -> int:
     """How many rows belong to no level of an attribute."""
-    return int(np.asarray(~attribute.patterns.any(axis=1))[attribute.codes].sum())
+    return int(attribute.belongs(MISSING).sum())
 
 
 def canonical(attributes: Iterable[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -172,67 +173,52 @@ class _LiteralParser:
 
     def _next(self) -> None:
         match = _TOKEN.match(self._text, self._at)
-        if match is None:
-            rest = self._text[self._at :].strip()
-            self._start = self._at
-            if rest:
-                raise self._problem(f"{rest[:20]!r} is not a literal")
-            self._kind, self._token = "end", ""
+        if match is not None:
+            self._kind = str(match.lastgroup)
+            self._token, self._start, self._at = match.group(self._kind), match.start(self._kind), match.end()
             return
-        self._kind = str(match.lastgroup)
-        self._token, self._start, self._at = match.group(self._kind), match.start(self._kind), match.end()
+        self._kind, self._token, self._start = "end", "", self._at
+        if rest := self._text[self._at :].strip():
+            raise self._problem(f"{rest[:20]!r} is not a literal")
 
     def _value(self, depth: int) -> Any:
         if depth > DEEPEST:
             raise self._problem(f"nested more than {DEEPEST} deep")
         kind, token = self._kind, self._token
-        if kind == "mark" and token in _CLOSING:
-            return self._mapping(depth) if token == "{" else self._sequence(token, depth)
-        if kind == "text":
-            value: Any = _text(token)
+        if token in _CLOSING:
+            self._next()
+            items = self._items(token, depth + 1)
+            value: Any = dict(items) if token == "{" else list(items)
+        elif kind == "text":
+            value = _text(token)
         elif kind == "number":
-            value = self._number(token)
-        elif kind == "word" and token in _WORDS:
+            if len(token) > LONGEST_NUMBER:
+                raise self._problem(f"a number of {len(token):,} characters")
+            value = float(token) if any(mark in token for mark in ".eE") else int(token)
+        elif token in _WORDS:
             value = _WORDS[token]
         else:
             raise self._problem(f"{token!r} is not a literal" if token else "the literal breaks off")
         self._next()
         return value
 
-    def _sequence(self, opening: str, depth: int) -> Any:
-        closing, values = _CLOSING[opening], []
-        self._next()
-        while self._token != closing or self._kind != "mark":
-            values.append(self._value(depth + 1))
-            self._comma_or(closing)
-        self._next()
-        return values
-
-    def _mapping(self, depth: int) -> dict[Any, Any]:
-        entries: dict[Any, Any] = {}
-        self._next()
-        while self._token != "}" or self._kind != "mark":
-            key = self._value(depth + 1)
-            if not isinstance(key, str | int | float | bool | None):
-                raise self._problem("a key that is no text or number")
-            if self._token != ":":
-                raise self._problem("a key without a value")
-            self._next()
-            entries[key] = self._value(depth + 1)
-            self._comma_or("}")
-        self._next()
-        return entries
-
-    def _comma_or(self, closing: str) -> None:
-        if self._kind == "mark" and self._token == ",":
-            self._next()
-        elif self._kind != "mark" or self._token != closing:
-            raise self._problem(f"{self._token!r} where ',' or {closing!r} was expected")
-
-    def _number(self, token: str) -> int | float:
-        if len(token) > LONGEST_NUMBER:
-            raise self._problem(f"a number of {len(token):,} characters")
-        return float(token) if any(mark in token for mark in ".eE") else int(token)
+    def _items(self, opening: str, depth: int) -> Iterator[Any]:
+        """The values up to the closing bracket; of a mapping keys with their values."""
+        closing = _CLOSING[opening]
+        while self._token != closing:
+            value = self._value(depth)
+            if opening == "{":
+                if not isinstance(value, str | int | float | bool | None):
+                    raise self._problem("a key that is no text or number")
+                if self._token != ":":
+                    raise self._problem("a key without a value")
+                self._next()
+                value = value, self._value(depth)
+            yield value
+            if self._token == ",":
+                self._next()
+            elif self._token != closing:
+                raise self._problem(f"{self._token!r} where ',' or {closing!r} was expected")
 
     def _problem(self, what: str) -> LiteralError:
         return LiteralError(f"character {self._start}: {what}")

@@ -1,44 +1,28 @@
-"""`model_outputs.json`: what each task writes per image, read in the documented and in the actual form.
-
-Keys are image paths. A file that was made elsewhere carries another data root, so a key is matched by
-its path relative to the root, else by its last components when these are unique. An answer is decoded
-when it is asked for; a file of gigabytes is held as bytes, not as Python objects.
+"""What each task writes per image in `model_outputs.json`, read in the documented and in the actual form.
 
 What is accepted beside the published form is recorded in `facts["form"]`, never guessed in silence.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.output_file import match_keys, parse, top_level, write_entries
+from evenhand.benchmarks.fhibe.output_file import OutputsCodec, write_entries
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
-from evenhand.core.results import Coverage
-from evenhand.core.task import Answers, Codec, Dataset, Sample
-from evenhand.files import inputs
+from evenhand.core.task import Sample
 from evenhand.geometry.masks import MaskError, Runs, compress, encode, encode_labels, expand_all, paint
 
-OUTPUTS = "model_outputs.json"
 _NULL = {"detections": None, "scores": None}
 _HIGHEST_LABEL = 255  # of a pixel; labels above the 19 of FHIBE are wrong wherever they stand, as published
-P = TypeVar("P")
 Embedding = NDArray[np.float64]
 PartProbabilities = tuple[Mapping[str, float], ...]  # of each annotated person of an image, in row order
-
-
-class MissingAnswersError(PredictionError):
-    """Images have no answer, and were not to be scored as missed."""
 
 
 class BoxDetections(NamedTuple):
@@ -66,135 +50,6 @@ class FaceMap(NamedTuple):
     """For each label, the mask of the pixels that a model gave it."""
 
     masks: Mapping[int, Runs]
-
-
-@dataclass(frozen=True)
-class Outputs(Mapping[str, P], Generic[P]):
-    """Answers by sample id, decoded when they are asked for."""
-
-    raw: Mapping[str, bytes | msgspec.Raw]
-    decode: Callable[[str, bytes | msgspec.Raw], P] = field(repr=False)
-
-    def __getitem__(self, sample: str) -> P:
-        return self.decode(sample, self.raw[sample])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.raw)
-
-    def __len__(self) -> int:
-        return len(self.raw)
-
-
-class OutputsCodec(Codec[P]):
-    """The published file: image path → answer. Derive one class per task."""
-
-    filename = OUTPUTS
-    holds = ""  # what kind of answers, as `kind_of_answer` names them
-    nothing: P  # the answer of an image on which a model found nothing
-
-    @abstractmethod
-    def answer(self, value: Any, forms: set[str]) -> P:
-        """The answer that a JSON value stands for; adds the form it met to `forms`."""
-
-    @abstractmethod
-    def stored(self, answer: P) -> Any:
-        """The answer as the published file keeps it."""
-
-    def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Answers[P]:
-        path = Path(path) / OUTPUTS if Path(path).is_dir() else Path(path)
-        source = inputs.read(path, PredictionError)
-        raw = top_level(source.data, path)
-        matched, extra = match_keys(raw, [sample.id for sample in dataset.samples])
-        forms: set[str] = set()
-        missing = [sample.id for sample in dataset.samples if sample.id not in matched]
-        empty = sum(memoryview(value).nbytes < 64 and bytes(value).strip() in _EMPTY for value in matched.values())
-        if missing and getattr(options, "missing", "missed") == "refuse":
-            raise MissingAnswersError(
-                f"{path} has no answer for {len(missing)} of {len(dataset.samples)} images: {_some(missing)}. "
-                "Write every image (an image without findings too), or score them as missed with --set missing=missed."
-                + (f" {len(extra)} keys match no image, such as {_some(extra[:2])}." if extra else "")
-            )
-        ordered = {sample.id: matched[sample.id] for sample in dataset.samples if sample.id in matched}
-        outputs = Outputs(ordered, partial(self._decode, path, forms))
-        reasons = {"no answer in the file": len(missing), "answer to no image of the table": len(extra)}
-        coverage = Coverage(
-            asked=len(dataset.samples),
-            answered=len(matched),
-            empty=empty,
-            missing=len(missing),
-            extra=len(extra),
-            reasons={reason: count for reason, count in reasons.items() if count},
-            examples={"no answer in the file": tuple(missing[:5])} if missing else {},
-        )
-        first = next(iter(outputs), None)
-        if first is not None:
-            outputs[first]  # the first answer tells the form, and whether this is the right file at all
-        facts = {"form": ", ".join(sorted(forms)) or "published"}
-        return Answers(outputs, coverage, (source.fact,), facts=facts)
-
-    def write(self, path: Path, answers: Iterable[tuple[str, P]], dataset: Dataset[Any], options: Any) -> None:
-        """Every image of the data set; one that a model could not answer is written as nothing found."""
-        by_id = dict(answers)
-        write_entries(path, (self.entry(sample, by_id.get(sample.id, self.nothing)) for sample in dataset.samples))
-
-    def entry(self, sample: Sample, answer: P) -> tuple[str, Any]:
-        """An answer under the path of its image below the data root it was read from."""
-        return str(sample.media[0]), self.stored(answer)
-
-    def to_plain(self, answer: P) -> Any:
-        """As the file keeps it; an answer that is already in the file's form is checked first."""
-        if isinstance(answer, dict | list):
-            return self.stored(self.from_plain(answer))
-        return self.stored(answer)
-
-    def from_plain(self, plain: Any) -> P:
-        try:
-            return self.nothing if plain is None or plain == {} else self.answer(plain, set())
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise PredictionError(f"an answer that is not in the published form: {error}") from None
-
-    def _decode(self, path: Path, forms: set[str], sample: str, value: bytes | msgspec.Raw) -> P:
-        try:
-            plain = parse(bytes(value))
-        except ValueError as error:
-            raise PredictionError(f"{path}, image {sample}: not JSON: {error}") from None
-        if plain is None or plain == {}:
-            return self.nothing
-        try:
-            return self.answer(plain, forms)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            kind = kind_of_answer(plain)
-            if kind and self.holds and kind != self.holds:
-                raise PredictionError(
-                    f"{path}, image {sample}: the answer holds {kind}, but this task needs {self.holds}. Is it "
-                    f"the file of another task? Expected is {self.example}"
-                ) from None
-            message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-            raise PredictionError(f"{path}, image {sample}: {message}") from None
-
-
-def kind_of_answer(value: Any) -> str:
-    """What an answer seems to hold; empty when that is unclear.
-
-    >>> kind_of_answer({"detections": [{"Face": 0.9}]}), kind_of_answer({"detections": [[0, 0, 9, 9]]})
-    ('probabilities of parts', 'boxes')
-    """
-    if isinstance(value, dict):
-        for name, kind in _KINDS.items():
-            if name in value:
-                return kind
-    listed: Any = value.get("detections") if isinstance(value, dict) else value
-    first = listed[0] if isinstance(listed, list) and listed else None
-    if isinstance(first, dict):
-        return "masks" if "counts" in first else "probabilities of parts"
-    if isinstance(first, list) and first:
-        return "keypoints" if isinstance(first[0], list) else "boxes"
-    return "an embedding" if isinstance(first, int | float) and len(listed) > _LONGEST_BOX else ""
-
-
-_KINDS = {"detections_rle": "label maps", "super_res_filename": "names of pictures", "embeddings": "an embedding",
-          "masks": "masks", "bboxes": "boxes", "keypoints": "keypoints"}  # fmt: skip
-_LONGEST_BOX = 8  # numbers of a flat list that may be meant as a box
 
 
 class BoxCodec(OutputsCodec[BoxDetections]):
@@ -460,9 +315,6 @@ def write_outputs(task: str, answers: Mapping[str, Any], path: str | Path) -> Pa
     return Path(path)
 
 
-_EMPTY = (b"null", b"{}", b'{"detections":null,"scores":null}', b'{"detections": null, "scores": null}')
-
-
 def entry_named(value: Any, names: Sequence[str], forms: set[str] | None = None) -> Any:
     """What an answer has under the first of these names that it has; another than the first is said in `forms`."""
     if not isinstance(value, Mapping):
@@ -499,8 +351,3 @@ def _listed(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     return [_listed(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

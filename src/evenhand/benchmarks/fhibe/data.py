@@ -56,57 +56,50 @@ class People:
 
 
 @dataclass(frozen=True)
-class BoxTruth:
-    """Localization: one box per row."""
+class PeopleTruth:
+    """Verification, encoding, super resolution: the people, and nothing else."""
 
     people: People
+
+
+@dataclass(frozen=True)
+class BoxTruth(PeopleTruth):
+    """Localization: one box per row."""
+
     boxes_xyxy: NDArray[np.float64]  # (rows, 4)
 
 
 @dataclass(frozen=True)
-class MaskTruth:
+class MaskTruth(PeopleTruth):
     """Person parsing: the polygons of each row, and its canvas."""
 
-    people: People
     segments: Sequence[Sequence[Segment]]
     sizes: NDArray[np.int64]  # (rows, 2): height, width
 
 
 @dataclass(frozen=True)
-class PoseTruth:
-    """Keypoint estimation: poses, boxes, and the polygons whose area scales the similarity."""
+class PoseTruth(MaskTruth):
+    """Keypoint estimation: poses, faces, and the polygons whose area scales the similarity."""
 
-    people: People
     names: tuple[str, ...]
     sigmas: NDArray[np.float64]  # (keypoints,)
     poses: NDArray[np.float64]  # (rows, keypoints, 3); absent points are 0, 0, 0; visible ones have 2
     face_xyxy: NDArray[np.float64]  # (rows, 4)
-    segments: Sequence[Sequence[Segment]]
-    sizes: NDArray[np.int64]  # (rows, 2): height, width
 
 
 @dataclass(frozen=True)
-class PartTruth:
+class PartTruth(PeopleTruth):
     """Body parts detection: which parts are visible in each row."""
 
-    people: People
     visible: tuple[tuple[str, ...], ...]  # in order of construction, as published
     corrected: tuple[tuple[str, ...], ...]  # with knees and ankles taken for legs
 
 
 @dataclass(frozen=True)
-class FaceMapTruth:
+class FaceMapTruth(PeopleTruth):
     """Face parsing: the combined label map of each row."""
 
-    people: People
     maps: tuple[Path, ...]
-
-
-@dataclass(frozen=True)
-class FaceTruth:
-    """Verification, encoding, super resolution: the face pictures themselves."""
-
-    people: People
 
 
 def load(task: str, folder: Path, options: FhibeOptions, cache: Path | None = None) -> Dataset[Any]:
@@ -154,12 +147,12 @@ def _poses(table: AnnotationTable, people: People, options: KeypointOptions) -> 
     names = checked_keypoints(options.custom_keypoints)
     truth = PoseTruth(
         people,
+        table.segments(),
+        _sizes(table),
         names,
         np.array([vocabulary.SIGMAS[name] for name in names]),
         poses(table.keypoints(), names),
         corners(table.boxes("face_bbox")),
-        table.segments(),
-        _sizes(table),
     )
     return truth, {"person_boxes_xyxy": corners(table.boxes("person_bbox"))}
 
@@ -175,17 +168,17 @@ def _parts(table: AnnotationTable, people: People, options: FhibeOptions) -> Tru
 
 def _face_maps(table: AnnotationTable, people: People, options: FhibeOptions) -> Truth:
     maps = []
-    for number, cell in zip(table.numbers, table.texts("CelebA"), strict=True):
+    for place, cell in enumerate(table.texts("CelebA")):
         try:
             maps.append(table.root / combined_mask(cell))
         except LiteralError as error:
-            raise table.problem("CelebA", int(number), str(error)) from None
+            raise table.problem("CelebA", place, str(error)) from None
     # The published contract hands the mask's path to a wrapper's preprocessor.
     return FaceMapTruth(people, tuple(maps)), {"mask_filepath": np.array([str(path) for path in maps], dtype=object)}
 
 
 def _faces(table: AnnotationTable, people: People, options: FhibeOptions) -> Truth:
-    return FaceTruth(people), {}
+    return PeopleTruth(people), {}
 
 
 _TRUTHS: Mapping[str, tuple[tuple[str, ...], Callable[[AnnotationTable, People, Any], Truth]]] = {
@@ -324,14 +317,14 @@ def table_attributes(table: AnnotationTable, *, largest_regions: bool = False) -
         cells = prepared_cells(name, table.texts(name), table)
         by_name[name] = published_attribute(name, cells)
         if name == "nationality":
-            by_name[attributes.CORRECTED_NATIONALITY] = _attribute(
-                attributes.CORRECTED_NATIONALITY, cells, attributes.corrected_nationality, ()
-            )
+            corrected = attributes.CORRECTED_NATIONALITY
+            by_name[corrected] = _attribute(corrected, cells, attributes.corrected_nationality)
         if name == "location_country":
-            countries = _mapped(table.texts(name), attributes.corrected_country)
-            by_name[attributes.CORRECTED_COUNTRY] = _attribute(
-                attributes.CORRECTED_COUNTRY, countries, lambda cell: () if cell is None else (cell,), ()
+            corrected, countries = (
+                attributes.CORRECTED_COUNTRY,
+                _mapped(table.texts(name), attributes.corrected_country),
             )
+            by_name[corrected] = _attribute(corrected, countries, lambda cell: () if cell is None else (cell,))
     if largest_regions:
         for name, regions in vocabulary.REGIONS.items():
             for kept in (name, f"{name}_corrected"):
@@ -384,13 +377,11 @@ def _mapped(cells: Sequence[str | None], function: Callable[[str | None], str | 
 
 
 def _attribute(
-    name: str, cells: Sequence[str | None], label: Callable[[str | None], Sequence[str]], declared: Sequence[str]
+    name: str, cells: Sequence[str | None], label: Callable[[str | None], Sequence[str]], declared: Sequence[str] = ()
 ) -> Attribute:
     of_cell = {cell: label(cell) for cell in dict.fromkeys(cells)}
     more = dict.fromkeys(value for members in of_cell.values() for value in members if value not in declared)
-    levels = (*declared, *sorted(more, key=partial(attributes.sort_key, name)))
-    if declared and more:
-        levels = tuple(sorted(levels, key=partial(attributes.sort_key, name)))
+    levels = tuple(sorted((*declared, *more), key=partial(attributes.sort_key, name)) if more else declared)
     place = {level: index for index, level in enumerate(levels)}
     patterns = np.zeros((len(of_cell), len(levels)), dtype=np.bool_)
     for row, members in enumerate(of_cell.values()):

@@ -7,7 +7,6 @@ with errors that are larger for the planted group.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from evenhand.benchmarks.fhibe.codec import encode_mask, write_outputs
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, table_path
 from evenhand.core.streams import stream
 from evenhand.core.task import Demo
-from evenhand.files.writing import open_file
+from evenhand.files.outputs import write_csv
 from evenhand.scenes.figures import Box, PersonFigure, picture
 from evenhand.scenes.looks import Look, look_of
 from evenhand.scenes.saving import save_picture
@@ -213,8 +212,5 @@ def _cell(name: str, rng: np.random.Generator) -> str:
 
 def write_table(root: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write a table from the cells of its rows, below a data root."""
-    path = table_path(root, name)
-    with open_file(path, flush=False) as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    columns = list(rows[0])
+    write_csv(table_path(root, name), columns, ([row[column] for column in columns] for row in rows))

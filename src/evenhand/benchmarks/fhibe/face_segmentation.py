@@ -7,6 +7,7 @@ again face by face; the face that did it is named and left out, the others count
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,21 +29,15 @@ FACES_PER_PART = 128
 
 
 class FaceScore(NamedTuple):
-    """F1 of every label that the truth has, and the same with stored ear pixels left out."""
+    """F1 of every label that the truth has, and the mean with stored ear pixels left out; none for an unread face."""
 
-    by_label: Mapping[str, float]
-    ears_ignored: float
+    by_label: Mapping[str, float] = {}
+    ears_ignored: float = float("nan")
 
     @property
     def mean(self) -> float:
         """The unweighted mean over labels, background included."""
-        return float(np.mean(list(self.by_label.values()))) if self.by_label else float("nan")
-
-
-def label_scores(score: FaceScore | None) -> list[float]:
-    """F1 of all labels in order; not a number where the truth lacks a label or could not be read."""
-    by_label = {} if score is None else score.by_label
-    return [by_label.get(name, np.nan) for name in vocabulary.FACE_LABELS]
+        return _mean(self.by_label)
 
 
 def face_score(truth: NDArray[np.uint8], answer: FaceMap | None, *, ears_to_skin: bool = False) -> FaceScore:
@@ -53,24 +48,15 @@ def face_score(truth: NDArray[np.uint8], answer: FaceMap | None, *, ears_to_skin
     size = len(vocabulary.FACE_LABELS)
     if truth.max(initial=0) >= size:
         raise DataError(f"a label {int(truth.max())} in a label map; labels are 0 to {size - 1}")
-    if answer is None or not answer.masks:  # nothing was predicted, not even background
-        actual = np.bincount(truth.reshape(-1), minlength=size)
-        scores = _f1(np.zeros(size), np.zeros(size), actual)
-        return FaceScore(scores, 0.0 if scores else float("nan"))
-    predicted = label_map(answer, *truth.shape)
+    nothing = np.full_like(truth, 255)  # not even background: a label that is wrong everywhere
+    predicted = label_map(answer, *truth.shape) if answer is not None and answer.masks else nothing
     if ears_to_skin:
         predicted = np.where(np.isin(predicted, vocabulary.EAR_LABELS), vocabulary.SKIN_LABEL, predicted)
     pairs = np.bincount((truth.T.astype(np.intp) * 256 + predicted.T).reshape(-1), minlength=size * 256)
     table = pairs.reshape(size, 256)
-    scores = _f1(np.diagonal(table), table.sum(axis=0), table.sum(axis=1))
-    ears = list(vocabulary.EAR_LABELS)
-    if table[:, ears].any():
-        kept = table.copy()
-        kept[:, ears] = 0
-        ignored = _f1(np.diagonal(kept), kept.sum(axis=0), kept.sum(axis=1))
-    else:
-        ignored = scores
-    return FaceScore(scores, float(np.mean(list(ignored.values()))) if ignored else float("nan"))
+    by_label = _f1(table)
+    table[:, list(vocabulary.EAR_LABELS)] = 0
+    return FaceScore(by_label, _mean(_f1(table)))
 
 
 def read_label_map(path: Path) -> NDArray[np.uint8]:
@@ -86,11 +72,10 @@ def read_label_map(path: Path) -> NDArray[np.uint8]:
         raise DataError(f"{path} can't be read as a mask picture: {error}") from None
 
 
-class _Part(NamedTuple):
-    maps: tuple[Path, ...]
-    answers: tuple[FaceMap | None, ...]
-    images: tuple[str, ...]
-    ears_to_skin: bool
+class _AnsweredFace(NamedTuple):
+    image: str
+    truth: Path
+    answer: FaceMap | None
 
 
 def score_faces(
@@ -101,48 +86,43 @@ def score_faces(
     ears_to_skin: bool = False,
     warn: Callable[[str], None],
     time_limit: float = TIME_LIMIT,
-) -> Iterator[list[FaceScore | None]]:
-    """The scores of all faces in table order, part by part; None where a label map was not read in time.
+) -> Iterator[list[FaceScore]]:
+    """The scores of all faces in table order, part by part; an empty one where a label map was not read in time.
 
     A map that can't be read at all or an answer of another size is an error that names the image.
     """
 
-    def part(places: Sequence[int]) -> _Part:
-        images = tuple(truth.people.images[place] for place in places)
-        return _Part(
-            tuple(truth.maps[place] for place in places),
-            tuple(answers.get(image) for image in images),
-            images,
-            ears_to_skin,
-        )
+    score = partial(_score, ears_to_skin)
+    faces = list(zip(truth.people.images, truth.maps, strict=True))
+    parts = [faces[start : start + FACES_PER_PART] for start in range(0, len(faces), FACES_PER_PART)]
 
-    count = len(truth.people)
-    ranges = [range(start, min(start + FACES_PER_PART, count)) for start in range(0, count, FACES_PER_PART)]
-    parts = (part(places) for places in ranges)
-    for places, outcome in zip(ranges, engine.map(_score, parts, time_limit=time_limit), strict=True):
+    def answered(part: Sequence[tuple[str, Path]]) -> list[_AnsweredFace]:
+        return [_AnsweredFace(image, path, answers.get(image)) for image, path in part]
+
+    for part, outcome in zip(parts, engine.map(score, map(answered, parts), time_limit=time_limit), strict=True):
         if not isinstance(outcome, Failed):
             yield list(outcome.value)
             continue
         _raise_unless_stopped(outcome)
-        alone = engine.map(_score, (part([place]) for place in places), time_limit=time_limit)
-        scores: list[FaceScore | None] = []
-        for place, one in zip(places, alone, strict=True):
-            if isinstance(one, Failed):
-                _raise_unless_stopped(one)
-                warn(f"{truth.maps[place]} was left out: reading it {one.cause}. Is the file damaged?")
-                scores.append(None)
+        alone = engine.map(score, (answered([face]) for face in part), time_limit=time_limit)
+        scores: list[FaceScore] = []
+        for (_, path), single in zip(part, alone, strict=True):
+            if isinstance(single, Failed):
+                _raise_unless_stopped(single)
+                warn(f"{path} was left out: reading it {single.cause}. Is the file damaged?")
+                scores.append(FaceScore())
             else:
-                scores.extend(one.value)
+                scores.extend(single.value)
         yield scores
 
 
-def _score(part: _Part, workplace: Workplace) -> list[FaceScore]:
+def _score(ears_to_skin: bool, faces: Sequence[_AnsweredFace], workplace: Workplace) -> list[FaceScore]:
     scores = []
-    for path, answer, image in zip(part.maps, part.answers, part.images, strict=True):
+    for face in faces:
         try:
-            scores.append(face_score(read_label_map(path), answer, ears_to_skin=part.ears_to_skin))
+            scores.append(face_score(read_label_map(face.truth), face.answer, ears_to_skin=ears_to_skin))
         except (MaskError, EvenhandError) as error:
-            raise PredictionError(f"image {image}: {error}") from None
+            raise PredictionError(f"image {face.image}: {error}") from None
     return scores
 
 
@@ -153,9 +133,15 @@ def _raise_unless_stopped(outcome: Failed) -> None:
         raise PredictionError(message)
 
 
-def _f1(hits: Array, predicted: Array, actual: Array) -> dict[str, float]:
+def _f1(table: Array) -> dict[str, float]:
+    """F1 of the labels that the truth has, from pixels by true label and predicted one."""
+    hits, predicted, actual = np.diagonal(table), table.sum(axis=0), table.sum(axis=1)
     return {
         name: 2 * int(hits[label]) / (int(predicted[label]) + int(actual[label]))
         for label, name in enumerate(vocabulary.FACE_LABELS)
         if actual[label]
     }
+
+
+def _mean(by_label: Mapping[str, float]) -> float:
+    return float(np.mean(list(by_label.values()))) if by_label else float("nan")

@@ -84,14 +84,8 @@ def labels_of(name: str, attribute: Attribute) -> Labels:
     values = tuple(attribute.levels[level] for level in order)
     keys = [attributes.sort_key(name, value) for value in values]
     rank = np.cumsum([0, *(later != earlier for earlier, later in pairwise(keys))])[: len(keys)]
-    patterns = attribute.patterns[:, order]
-    per_pattern = [np.flatnonzero(pattern) for pattern in patterns]
-    counts = np.array([len(places) for places in per_pattern] + [0], dtype=np.int64)[attribute.codes]
-    flat = np.concatenate([*per_pattern, np.zeros(0, dtype=np.int64)])
-    offset = np.concatenate([[0], np.cumsum([len(places) for places in per_pattern])])[attribute.codes]
-    row = np.repeat(np.arange(len(attribute)), counts)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return Labels(name, values, rank.astype(np.int64), row, flat[np.repeat(offset, counts) + within])
+    row, label = np.nonzero(attribute.member[:, order])
+    return Labels(name, values, rank.astype(np.int64), row, label)
 
 
 def subsets(
@@ -123,10 +117,6 @@ def count_memberships(people: Mapping[str, Attribute], asked: Sequence[str]) -> 
 def subset(labels: Sequence[Labels], rows: int) -> Subset:
     """The groups of one combination of attributes, ordered by their ranks, then by first appearance."""
     row, columns = _joined(labels, rows)
-    by = tuple(label.name for label in labels)
-    if not len(row):
-        nothing = np.zeros(0, dtype=np.int64)
-        return Subset(by, tuple(labels), np.zeros((0, len(labels)), dtype=np.int64), nothing, nothing, nothing)
     code = np.zeros(len(row), dtype=np.int64)
     span = 1
     for label, column in zip(labels, columns, strict=True):
@@ -135,10 +125,10 @@ def subset(labels: Sequence[Labels], rows: int) -> Subset:
     narrow = code.astype(np.int32) if span < 2**31 else code
     order = np.argsort(narrow, kind="stable")
     ordered = narrow[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
     sizes = np.diff(np.append(first, len(ordered)))
     codes = np.stack([column[order[first]] for column in columns], axis=1)
-    groups = Subset(by, tuple(labels), codes, first, sizes, row[order])
+    groups = Subset(tuple(label.name for label in labels), tuple(labels), codes, first, sizes, row[order])
     share_a_number = any(len(label.rank) and label.rank[-1] + 1 < len(label.rank) for label in labels)
     return _by_rank(groups, order[first]) if share_a_number else groups
 

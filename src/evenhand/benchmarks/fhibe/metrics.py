@@ -12,16 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from evenhand.benchmarks.fhibe import verification
 from evenhand.benchmarks.fhibe.options import threshold_keys
-from evenhand.benchmarks.fhibe.verification import (
-    FEW_EVENTS,
-    TARGET,
-    AcceptRate,
-    accept_rate,
-    accept_rate_at,
-    group_validation,
-    resampled_rates,
-)
 from evenhand.core.metric import (
     POSITIVE,
     UNIT_SCALE,
@@ -212,7 +204,7 @@ class ValidationRate(_OfFaces):
         return {"VAL": UNIT_SCALE, "VAL_Error": UNIT_SCALE, "same_pairs": POSITIVE, "different_pairs": POSITIVE}
 
     def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
-        groups = [group_validation(*part.members(cell)) for cell in range(part.size)]
+        groups = [verification.group_validation(*part.members(cell)) for cell in range(part.size)]
         reason = "fewer than two identities with two images, or no pairs of a kind"
         return {
             "VAL": _numbers([group.validation.val if group else None for group in groups], reason),
@@ -231,7 +223,7 @@ class TarAtFar(_OfFaces):
     """
 
     name: str = "TAR_AT_FAR"
-    far: float = TARGET
+    far: float = verification.TARGET
     output_scale: ClassVar[Scale] = UNIT_SCALE
 
     @property
@@ -247,11 +239,11 @@ class TarAtFar(_OfFaces):
     ) -> Mapping[str, Array]:
         # A genuine pair counts as often as its subject was drawn, which weights of rows can't say.
         assert state.mixture is None, "draws are of cells that nobody has weighed"
-        rates = resampled_rates(state.embedding, np.asarray(state.codes), cells, self.far, weights)
+        rates = verification.resampled_rates(state.embedding, np.asarray(state.codes), cells, self.far, weights)
         return dict.fromkeys(wanted, rates)
 
     def points(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Sequence[OperatingPoint | None]]:
-        everyone = accept_rate(*whole.members(0), self.far)
+        everyone = verification.accept_rate(*whole.members(0), self.far)
         events = None if everyone.realised is None else round(everyone.realised * everyone.impostor)
         name = "threshold on everyone's impostor pairs, accept at or above it"
         point = OperatingPoint(name, self.far, everyone.realised, everyone.threshold, events)
@@ -268,7 +260,7 @@ class TarAtOwnFar(_OfFaces):
     """
 
     name: str = "TAR_AT_OWN_FAR"
-    far: float = TARGET
+    far: float = verification.TARGET
     resampling: ClassVar[Resampling] = Resampling.NONE
 
     @property
@@ -281,13 +273,13 @@ class TarAtOwnFar(_OfFaces):
         return {**{name: UNIT_SCALE for name in self.outputs if name != "own_threshold"}, **counts}
 
     def result(self, part: FaceEmbeddings, whole: FaceEmbeddings) -> Mapping[str, Column]:
-        own = [accept_rate(*part.members(cell), self.far) for cell in range(part.size)]
+        own = [verification.accept_rate(*part.members(cell), self.far) for cell in range(part.size)]
         shared = _at_shared_threshold(part, whole, self.far)
         columns = {
             name: [getattr(rate, of_rate) for rate in (shared if name.startswith("shared") else own)]
             for name, of_rate in _OWN_RATES.items()
         }
-        columns["few_impostors"] = [rate.impostor * self.far < FEW_EVENTS for rate in own]
+        columns["few_impostors"] = [rate.impostor * self.far < verification.FEW_EVENTS for rate in own]
         return {name: _numbers(column, "no genuine or no impostor pairs") for name, column in columns.items()}
 
 
@@ -298,11 +290,11 @@ _OWN_RATES = {  # output of `TarAtOwnFar` → field of `AcceptRate`
 }  # fmt: skip
 
 
-def _at_shared_threshold(part: FaceEmbeddings, whole: FaceEmbeddings, far: float) -> list[AcceptRate]:
+def _at_shared_threshold(part: FaceEmbeddings, whole: FaceEmbeddings, far: float) -> list[verification.AcceptRate]:
     """The rate of every cell at the threshold that was set on everyone's impostor pairs."""
-    everyone = [accept_rate(*whole.members(cell), far).threshold for cell in range(whole.size)]
+    everyone = [verification.accept_rate(*whole.members(cell), far).threshold for cell in range(whole.size)]
     own = whole.size == part.size
-    return [accept_rate_at(*part.members(cell), everyone[cell if own else 0]) for cell in range(part.size)]
+    return [verification.accept_rate_at(*part.members(cell), everyone[cell if own else 0]) for cell in range(part.size)]
 
 
 def _numbers(values: Sequence[float | None], reason: str = "undefined") -> Numbers:

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.fhibe.codec import OUTPUTS, MissingAnswersError
-from evenhand.benchmarks.fhibe.data import FaceTruth, People
-from evenhand.benchmarks.fhibe.output_file import match_keys, parse, top_level, write_entries
+from evenhand.benchmarks.fhibe.data import People, PeopleTruth
+from evenhand.benchmarks.fhibe.output_file import OUTPUTS, MissingAnswersError, parse, read_outputs, write_entries
 from evenhand.core.errors import EvenhandError, PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset, Tools
@@ -121,7 +120,7 @@ class EncodingCodec(_PictureCodec):
     filename = ENCODINGS
     example = "face_encodings/<file name of the original>.png"
 
-    def read(self, path: Path, dataset: Dataset[FaceTruth], options: Any) -> Answers[Picture]:
+    def read(self, path: Path, dataset: Dataset[PeopleTruth], options: Any) -> Answers[Picture]:
         folder = Path(path) / ENCODINGS if (Path(path) / ENCODINGS).is_dir() else Path(path)
         if not folder.is_dir():
             raise PredictionError(f"{path} is not a folder; face encodings are a folder with one PNG per picture.")
@@ -148,19 +147,16 @@ class SuperResolutionCodec(_PictureCodec):
     example = '{"<image path>": {"super_res_filename": "<results>/super_<file name>.png"}}'
 
     def read(self, path: Path, dataset: Dataset[Any], options: Any) -> Any:
-        path = Path(path) / OUTPUTS if Path(path).is_dir() else Path(path)
-        source = inputs.read(path, PredictionError)
-        matched, extra = match_keys(top_level(source.data, path), [sample.id for sample in dataset.samples])
-        pictures = {}
-        for sample in dataset.samples:
-            entry = parse(bytes(matched[sample.id])) if sample.id in matched else None
-            place = None if entry is None else _beside(_picture_named(sample.id, entry), path.parent)
-            if place is not None:
-                pictures[sample.id] = place
-        answers = self.answers(
-            pictures, dataset, options, f"{path} names no super-resolved picture on disk for", len(extra)
-        )
-        return replace(answers, inputs=(source.fact, *answers.inputs))
+        file = read_outputs(path, dataset)
+        places = {
+            sample: _beside(_picture_named(sample, entry), file.path.parent)
+            for sample, text in file.raw.items()
+            if (entry := parse(bytes(text))) is not None
+        }
+        pictures = {sample: place for sample, place in places.items() if place is not None}
+        lacking = f"{file.path} names no super-resolved picture on disk for"
+        answers = self.answers(pictures, dataset, options, lacking, len(file.extra))
+        return replace(answers, inputs=(file.fact, *answers.inputs))
 
     def write(self, path: Path, answers: Iterable[tuple[str, Picture]], dataset: Dataset[Any], options: Any) -> None:
         """The pictures as `super_<name>` beside the file that names them."""

@@ -15,8 +15,8 @@ import numpy as np
 from evenhand.benchmarks.fhibe import pictures, scores, vocabulary
 from evenhand.benchmarks.fhibe.check import misread_boxes
 from evenhand.benchmarks.fhibe.codec import BoxDetections, FaceMap, PartProbabilities
-from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, FaceTruth, PartTruth, People
-from evenhand.benchmarks.fhibe.face_segmentation import label_scores, score_faces
+from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, PartTruth, People, PeopleTruth
+from evenhand.benchmarks.fhibe.face_segmentation import score_faces
 from evenhand.benchmarks.fhibe.options import FacePictureOptions, FaceVerificationOptions, ParsingOptions, PartOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array, Records
@@ -75,17 +75,18 @@ def record_faces(
     """One row per face, with its F1; not a number where its label map could not be read in time."""
     truth, start = dataset.truth, 0
     for faces in score_faces(truth, answers, tools.engine, ears_to_skin=options.ears_to_skin, warn=tools.warn):
+        by_label = [[face.by_label.get(label, np.nan) for label in vocabulary.FACE_LABELS] for face in faces]
         columns = {
-            "f1": np.array([np.nan if face is None else face.mean for face in faces]),
-            "f1_ears_ignored": np.array([np.nan if face is None else face.ears_ignored for face in faces]),
-            "f1_of_label": np.array([label_scores(face) for face in faces]).reshape(-1, len(vocabulary.FACE_LABELS)),
+            "f1": np.array([face.mean for face in faces]),
+            "f1_ears_ignored": np.array([face.ears_ignored for face in faces]),
+            "f1_of_label": np.array(by_label).reshape(-1, len(vocabulary.FACE_LABELS)),
         }
         yield person_rows(truth.people, columns, np.arange(start, start + len(faces)))
         start += len(faces)
 
 
 def record_embeddings(
-    dataset: Dataset[FaceTruth], answers: Answers[Any], options: FaceVerificationOptions, tools: Tools
+    dataset: Dataset[PeopleTruth], answers: Answers[Any], options: FaceVerificationOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per eligible picture that the file names; its embedding is not a number where alignment failed.
 
@@ -106,7 +107,7 @@ def record_embeddings(
 
 
 def picture_columns(
-    metrics: tuple[str, ...], truth: FaceTruth, answers: Answers[Path], options: FacePictureOptions, tools: Tools
+    metrics: tuple[str, ...], truth: PeopleTruth, answers: Answers[Path], options: FacePictureOptions, tools: Tools
 ) -> dict[str, Array]:
     """Every number of a picture that could be measured."""
     people = truth.people

@@ -58,31 +58,32 @@ def box_overlaps(truth: BoxTruth, answers: AnswersByImage[BoxDetections]) -> Flo
     return best
 
 
-class _MaskPart(NamedTuple):
-    rows: Sequence[Sequence[Sequence[Segment]]]  # per image, per row
-    sizes: Sequence[tuple[int, int]]
-    predicted: Sequence[tuple[Runs, ...]]
+class _ImageMasks(NamedTuple):
+    rows: Sequence[Sequence[Segment]]  # the polygons of every row
+    size: tuple[int, int]  # height, width
+    predicted: tuple[Runs, ...] = ()
 
 
 def mask_columns(truth: MaskTruth, answers: AnswersByImage[PersonMasks], options: Any, tools: Tools) -> Columns:
     """Every row's polygons, rasterised: their best overlap with any predicted mask of the image, and their area."""
     rows_of = truth.people.rows_by_image()
     overlap, areas = np.zeros(len(truth.people)), np.zeros(len(truth.people), dtype=np.int64)
-    parts = list(_mask_parts(truth, rows_of, answers))
-    results = finished(tools.engine.map(_score_masks, parts), "part of the images")
-    for rows, scored in zip(rows_of.values(), (image for part in results for image in part), strict=True):
+    images = []
+    for image, rows in rows_of.items():
+        height, width = truth.sizes[rows[0]].tolist()
+        predicted = _fitted(image, answers.get(image), height, width)
+        images.append(_ImageMasks([truth.segments[row] for row in rows], (height, width), predicted))
+    for rows, scored in zip(rows_of.values(), _scored_masks(images, tools.engine), strict=True):
         overlap[rows], areas[rows] = scored
     return {"overlap": overlap, "area": areas}
 
 
 def mask_areas(segments: Sequence[Sequence[Segment]], sizes: Array, engine: Engine) -> Array:
     """(rows,): pixels of each row's whole-person mask."""
-    parts = [
-        (segments[start : start + IMAGES_PER_PART], sizes[start : start + IMAGES_PER_PART])
-        for start in range(0, len(segments), IMAGES_PER_PART)
+    alone = [
+        _ImageMasks([row], (int(height), int(width))) for row, (height, width) in zip(segments, sizes, strict=True)
     ]
-    areas = list(finished(engine.map(_areas, parts), "part of the rows"))
-    return np.concatenate(areas) if areas else np.zeros(0, dtype=np.int64)
+    return np.array([areas[0] for _, areas in _scored_masks(alone, engine)], dtype=np.int64)
 
 
 def row_runs(segments: Sequence[Segment], height: int, width: int) -> Runs:
@@ -209,38 +210,24 @@ def part_table(
     return PartScores(tuple(parts), np.asarray(probability, dtype=np.float64), seen, also)
 
 
-def _mask_parts(
-    truth: MaskTruth, rows_of: Mapping[str, Sequence[int]], answers: AnswersByImage[PersonMasks]
-) -> Iterator[_MaskPart]:
-    images = list(rows_of)
-    for start in range(0, len(images), IMAGES_PER_PART):
-        names = images[start : start + IMAGES_PER_PART]
-        sizes = [(int(height), int(width)) for height, width in truth.sizes[[rows_of[name][0] for name in names]]]
-        yield _MaskPart(
-            [[truth.segments[row] for row in rows_of[name]] for name in names],
-            sizes,
-            [_fitted(name, answers.get(name), size) for name, size in zip(names, sizes, strict=True)],
-        )
-
-
-def _fitted(image: str, answer: PersonMasks | None, size: tuple[int, int]) -> tuple[Runs, ...]:
+def _fitted(image: str, answer: PersonMasks | None, height: int, width: int) -> tuple[Runs, ...]:
     try:
-        return tuple(fitting(runs, *size) for runs in (answer.masks if answer is not None else ()))
+        return tuple(fitting(runs, height, width) for runs in (answer.masks if answer is not None else ()))
     except MaskError as error:
         raise PredictionError(f"image {image}: {error}") from None
 
 
-def _score_masks(part: _MaskPart, workplace: Workplace) -> list[tuple[list[float], list[int]]]:
+def _scored_masks(images: Sequence[_ImageMasks], engine: Engine) -> Iterator[tuple[list[float], list[int]]]:
     """Best overlaps and areas of the rows of every image."""
+    parts = [images[start : start + IMAGES_PER_PART] for start in range(0, len(images), IMAGES_PER_PART)]
+    for scored in finished(engine.map(_score_masks, parts), "part of the images"):
+        yield from scored
+
+
+def _score_masks(images: Sequence[_ImageMasks], workplace: Workplace) -> list[tuple[list[float], list[int]]]:
     scored = []
-    for rows, (height, width), predicted in zip(part.rows, part.sizes, part.predicted, strict=True):
-        truth = [row_runs(segments, height, width) for segments in rows]
-        best = overlap_matrix(predicted, truth).max(axis=0, initial=0.0)
+    for rows, size, predicted in images:
+        truth = [row_runs(segments, *size) for segments in rows]
+        best = overlap_matrix(predicted, truth).max(axis=0, initial=0.0) if predicted else np.zeros(len(truth))
         scored.append((best.tolist(), [area(runs) for runs in truth]))
     return scored
-
-
-def _areas(part: tuple[Sequence[Sequence[Segment]], Array], workplace: Workplace) -> Array:
-    segments, sizes = part
-    areas = [area(row_runs(row, int(height), int(width))) for row, (height, width) in zip(segments, sizes, strict=True)]
-    return np.array(areas, dtype=np.int64)

@@ -9,6 +9,7 @@ only the columns that it needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe import cells
 from evenhand.core.errors import DataError, OptionError
+from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files import inputs
@@ -87,30 +89,29 @@ class AnnotationTable:
     def whole(self, column: str) -> NDArray[np.int64]:
         """A column of whole numbers."""
         numbers = []
-        for number, cell in zip(self.numbers, self.texts(column), strict=True):
+        for place, cell in enumerate(self.texts(column)):
             if cell is None:
-                raise self.problem(column, int(number), "nothing, but a whole number is needed")
+                raise self.problem(column, place, "nothing, but a whole number is needed")
             try:
                 numbers.append(np.int64(int(float(cell))))
             except (ValueError, OverflowError):
-                raise self.problem(column, int(number), f"{_short(cell)} is not a number") from None
+                raise self.problem(column, place, f"{_short(cell)} is not a number") from None
         return np.array(numbers, dtype=np.int64)
 
     def boxes(self, column: str) -> NDArray[np.float64]:
         """(rows, 4): a column of boxes, left, top, width, height."""
         self._need(column)
-        cells_ = self.frame[column]
-        if not cells_.null_count() and (cells_.list.len() == 4).all():
-            table = cells_.explode().to_numpy().reshape(-1, 4)
+        lists = self.frame[column]
+        if not lists.null_count() and (lists.list.len() == 4).all():
+            table = lists.explode().to_numpy().reshape(-1, 4)
             if np.isfinite(table).all():
                 return np.asarray(table, dtype=np.float64)
-        lists = cells_.to_list()
-        for number, box in zip(self.numbers, lists, strict=True):
-            if box is None or len(box) != 4 or not all(np.isfinite(value) for value in box):
-                raise self.problem(
-                    column, int(number), f"{_short(box)}, but four numbers are needed: x, y, width, height"
-                )
-        return np.array(lists, dtype=np.float64).reshape(-1, 4)
+        place, box = next(
+            (place, box)
+            for place, box in enumerate(lists.to_list())
+            if box is None or len(box) != 4 or not np.isfinite(np.array(box, dtype=np.float64)).all()
+        )
+        raise self.problem(column, place, f"{_short(box)}, but four numbers are needed: x, y, width, height")
 
     def segments(self) -> tuple[tuple[Segment, ...], ...]:
         """The polygons of every row."""
@@ -133,12 +134,11 @@ class AnnotationTable:
         """The rows at these positions, in that order."""
         return replace(self, frame=self.frame[np.asarray(index).tolist()], numbers=self.numbers[index])
 
-    def problem(self, column: str, number: int, what: str) -> DataError:
-        """An error that names the row, its image and the cell."""
-        place = int(np.flatnonzero(self.numbers == number)[0])
-        image = self.frame["filepath"][place] if "filepath" in self.frame.columns else None
+    def problem(self, column: str, place: int, what: str) -> DataError:
+        """An error that names the row at a place, its image and the cell."""
+        image = self.frame["filepath"][place]
         shown = f" ({image})" if image else ""
-        return DataError(f"{self.path}, row {number}{shown}, column {column!r}: {what}.")
+        return DataError(f"{self.path}, row {int(self.numbers[place])}{shown}, column {column!r}: {what}.")
 
     def _need(self, column: str) -> None:
         if column not in self.columns:
@@ -185,9 +185,9 @@ def read_table(root: Path, name: str, columns: Sequence[str], cache: Path | None
     table = AnnotationTable(Path(root), path, frame, np.arange(frame.height), fact)
     if not len(table):
         raise DataError(f"{path} has a header but no rows.")
-    for number, image in enumerate(table.texts("filepath")):
+    for place, image in enumerate(table.texts("filepath")):
         if image is None:
-            raise table.problem("filepath", number, "nothing, but every row needs an image")
+            raise table.problem("filepath", place, "nothing, but every row needs an image")
     return table
 
 
@@ -213,25 +213,24 @@ def _columns(path: Path, fact: InputFact, cache: Path | None, wanted: Sequence[s
 
     Plain cells are one file and every parsed column is another, so a task that needs no polygons parses none.
     """
-    import polars as pl
-
     folder = None if cache is None else cache / CACHE / f"{fact.sha256[:20]}-{_FORMAT}"
     raw = None
 
     def frame_of(name: str, make: Callable[[Any], Any]) -> Any:
         nonlocal raw
         kept = None if folder is None else folder / f"{name}.parquet"
-        frame = None if kept is None else _read_kept(kept)
-        if frame is None:
-            raw = _read_csv(path) if raw is None else raw
-            frame = make(raw)
-            if kept is not None:
-                with open_file(kept, "wb", flush=False) as file:
-                    frame.write_parquet(file)
+        if kept is not None and kept.is_file():
+            with suppress(DataError):  # a damaged one is made again
+                return read_parquet(kept, DataError)
+        raw = _read_csv(path) if raw is None else raw
+        frame = make(raw)
+        if kept is not None:
+            with open_file(kept, "wb", flush=False) as file:
+                frame.write_parquet(file)
         return frame
 
     def parsed(name: str, table: Any) -> Any:
-        return pl.DataFrame(_PARSED[name](path, table))
+        return pl.DataFrame(_PARSED[name](name, path, table))
 
     plain = frame_of("cells", lambda table: table.drop([name for name in _PARSED if name in table.columns]))
     there = raw.columns if raw is not None else read_header(path).names
@@ -240,18 +239,8 @@ def _columns(path: Path, fact: InputFact, cache: Path | None, wanted: Sequence[s
     return pl.concat(frames, how="horizontal")
 
 
-def _read_kept(path: Path) -> Any:
-    """A kept file; None when it is not there or damaged."""
-    try:
-        return read_parquet(path, DataError) if path.is_file() else None
-    except DataError:
-        return None
-
-
 def _read_csv(path: Path) -> Any:
     """All cells as text; missing ones are null."""
-    import polars as pl
-
     frame = read_delimited(path).frame
     return frame.with_columns(pl.when(~pl.all().is_in(_MISSING)).then(pl.all()))
 
@@ -262,42 +251,34 @@ _PLAIN_NUMBERS = rf"^\[{_NUMBER}(,{_NUMBER})*\]$"
 
 
 def _box_column(column: str, path: Path, raw: Any) -> list[Any]:
-    import polars as pl
-
     texts = raw[column]
     if texts.str.contains(_PLAIN_NUMBERS).all():  # nearly always, and then as one column; a missing cell stays missing
-        try:
-            read = texts.str.json_decode(pl.List(pl.Float64))
-        except pl.exceptions.PolarsError:  # such as a number with two points: said with row and image below
-            pass
-        else:
-            return [read.alias(column)]
+        with suppress(pl.exceptions.PolarsError):  # such as a number with two points: said with row and image below
+            return [texts.str.json_decode(pl.List(pl.Float64)).alias(column)]
     return [pl.Series(column, _literals(path, raw, column, cells.numbers), dtype=pl.List(pl.Float64))]
 
 
-def _segment_columns(path: Path, raw: Any) -> list[Any]:
-    import polars as pl
-
-    shapes = [row or (None, None, _NO_POINTS) for row in _literals(path, raw, _SHAPES, cells.segments)]
-    types = (pl.List(pl.String), pl.List(pl.Int64), pl.List(pl.Int32))
-    names = (_CLASSES, _LENGTHS, _OUTLINES)
-    return [pl.Series(name, [row[at] for row in shapes], dtype=types[at]) for at, name in enumerate(names)]
-
-
-def _keypoint_columns(path: Path, raw: Any) -> list[Any]:
-    import polars as pl
-
-    points = [row or (None, None) for row in _literals(path, raw, _POINTS, cells.keypoints)]
-    types = (pl.List(pl.String), pl.List(pl.Float64))
-    names = (_POINT_NAMES, _POINT_VALUES)
-    return [pl.Series(name, [row[at] for row in points], dtype=types[at]) for at, name in enumerate(names)]
+def _list_columns(
+    read: Callable[[str], Any], kinds: Mapping[str, str], nothing: Sequence[Any], column: str, path: Path, raw: Any
+) -> list[Any]:
+    """A column of lists for each part of what `read` finds in a cell; `nothing` is what a missing cell holds."""
+    rows = [row or nothing for row in _literals(path, raw, column, read)]
+    return [
+        pl.Series(name, [row[place] for row in rows], dtype=pl.List(getattr(pl, kind)))
+        for place, (name, kind) in enumerate(kinds.items())
+    ]
 
 
-_PARSED: Mapping[str, Callable[[Path, Any], list[Any]]] = {
-    "person_bbox": partial(_box_column, "person_bbox"),
-    "face_bbox": partial(_box_column, "face_bbox"),
-    _SHAPES: _segment_columns,
-    _POINTS: _keypoint_columns,
+_PARSED: Mapping[str, Callable[[str, Path, Any], list[Any]]] = {
+    "person_bbox": _box_column,
+    "face_bbox": _box_column,
+    _SHAPES: partial(
+        _list_columns,
+        cells.segments,
+        {_CLASSES: "String", _LENGTHS: "Int64", _OUTLINES: "Int32"},
+        (None, None, _NO_POINTS),
+    ),
+    _POINTS: partial(_list_columns, cells.keypoints, {_POINT_NAMES: "String", _POINT_VALUES: "Float64"}, (None, None)),
 }
 
 

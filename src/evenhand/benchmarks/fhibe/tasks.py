@@ -7,12 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from evenhand.benchmarks.fhibe import codec, data, pictures, record, scores, view, vocabulary
 from evenhand.benchmarks.fhibe.check import inspect_answers, inspect_data
 from evenhand.benchmarks.fhibe.metrics import AverageRecall, PartMeans, TarAtFar, TarAtOwnFar, ValidationRate
-from evenhand.benchmarks.fhibe.names import NAMES
+from evenhand.benchmarks.fhibe.names import NAMES, TEXTS
 from evenhand.benchmarks.fhibe.options import (
     FacePictureOptions,
     FaceVerificationOptions,
@@ -26,16 +24,16 @@ from evenhand.benchmarks.fhibe.sections import published_disparities, published_
 from evenhand.benchmarks.fhibe.wrapped import adapt_wrapper
 from evenhand.core.errors import UnknownNameError
 from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction, Metric, Scale
-from evenhand.core.task import About, Benchmark, Codec, Demo, Task, check_with
+from evenhand.core.task import Benchmark, Codec, Demo, Task, check_with
 from evenhand.files.packaged import packaged_table
 from evenhand.metrics.means import Mean
 
 Metrics = tuple[Metric[Any], ...]
 FAMILY = "fhibe"
 _UNTESTED = ("face_verification", "body_parts_detection")  # no score per row: no published pair table in a run
-
-
-_TEXTS: Mapping[str, Any] = packaged_table(__package__, "tasks.toml")
+_HEADLINES: Mapping[str, tuple[str, str]] = {
+    task: (metric, output) for task, (metric, output) in packaged_table(__package__, "texts.toml")["headlines"].items()
+}
 
 
 def _recall(names: Sequence[str], options: RecallOptions) -> Metrics:
@@ -97,12 +95,10 @@ def _task(
     options: type[FhibeOptions],
     **more: Any,
 ) -> Task[Any, Any]:
-    texts, names = _TEXTS["tasks"][name], vocabulary.DEFAULT_METRICS[name]
-    load, chosen = partial(data.load, name), partial(metrics, names)
-    table = "face" if name in vocabulary.FACE_TASKS else "body"
+    names, load = vocabulary.DEFAULT_METRICS[name], partial(data.load, name)
+    chosen = partial(metrics, names)
     return Task(
-        name=f"{FAMILY}/{name}",
-        summary=texts["summary"],
+        **TEXTS.task(name),
         load=load,
         load_kept=load,
         adapt=adapt_wrapper,
@@ -110,8 +106,7 @@ def _task(
         record=record_,
         metrics=chosen,
         options=options,
-        headline=tuple(texts["headline"]),
-        about=msgspec.convert({**_TEXTS["about"], "data": _TEXTS["data"][table], **texts["about"]}, About),
+        headline=_HEADLINES[name],
         attributes=vocabulary.DEFAULT_ATTRIBUTES,
         check=check_with(load, codec_, inspect_data, inspect_answers),
         extras=None if name in _UNTESTED else partial(published_disparities, names, chosen),

@@ -13,7 +13,6 @@ on everyone's impostor pairs, so the interval and the difference of two groups t
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -121,11 +120,23 @@ def drawn_pairs(identities: Array) -> tuple[ImagePairs, ImagePairs]:
     >>> sorted(zip(same.first.tolist(), same.second.tolist()))
     [(0, 2), (1, 3)]
     """
-    ranks = _Ranks.of(np.asarray(identities))
+    own = _OwnImages.of(_codes(identities))
     generator = random.Random(PAIR_SEED)
-    totals = [int(ends[-1]) if len(ends) else 0 for ends in (ranks.same_ends, ranks.different_ends)]
-    same, different = (np.array(generator.sample(range(n), min(MOST_PAIRS, n)), dtype=np.int64) for n in totals)
-    return ranks.same(same), ranks.different(different)
+
+    def drawn(partners: Array) -> Array:
+        total = int(partners.sum())
+        return np.array(generator.sample(range(total), min(MOST_PAIRS, total)), dtype=np.int64)
+
+    same = own.pairs(drawn(own.later))
+    others = np.arange(len(own.later))[::-1] - own.later  # images of other identities that come after each
+    first, within = _unranked(others, drawn(others))
+    second = np.asarray(first + 1 + within, dtype=np.int64)
+    # Skip the images of the same identity, in order, as long as one lies at or before the place reached.
+    for step in range(1, int(own.later[first].max(initial=0)) + 1):
+        there = own.later[first] >= step
+        mate = own.order[np.where(there, own.place[first] + step, 0)]
+        second += there & (mate <= second)
+    return same, ImagePairs(first, second)
 
 
 def shuffled_distances(embeddings: Array, same: ImagePairs, different: ImagePairs) -> tuple[NDArray[np.float64], Array]:
@@ -203,43 +214,31 @@ def accept_rate_at(embeddings: Array, identities: Array, threshold: float | None
     return AcceptRate(float(accepted.mean()), low, high, float(threshold), None, len(genuine), total)
 
 
-@dataclass(frozen=True)
-class _Ranks:
-    """Which pair stands at which place of the sorted lists of pairs."""
+class _OwnImages(NamedTuple):
+    """Where the images of every identity are."""
 
     order: Array  # positions sorted by identity, then position
     place: Array  # where each position stands in `order`
     later: Array  # how many images of the same identity come after each position
-    same_ends: Array  # running number of same pairs after each first position
-    different_ends: Array
 
     @classmethod
-    def of(cls, identities: Array) -> _Ranks:
-        n = len(identities)
-        _, codes, counts = np.unique(identities, return_inverse=True, return_counts=True)
-        codes = codes.reshape(-1)
+    def of(cls, codes: Array) -> _OwnImages:
         order = np.argsort(codes, kind="stable")
-        place = np.empty(n, dtype=np.int64)
-        place[order] = np.arange(n)
-        ends = np.cumsum(counts)
-        later = ends[codes] - 1 - place
-        return cls(order, place, later, np.cumsum(later), np.cumsum(np.arange(n)[::-1] - later))
+        place = np.empty(len(codes), dtype=np.int64)
+        place[order] = np.arange(len(codes))
+        return cls(order, place, np.cumsum(np.bincount(codes))[codes] - 1 - place)
 
-    def same(self, ranks: Array) -> ImagePairs:
-        first = np.searchsorted(self.same_ends, ranks, side="right")
-        within = ranks - (self.same_ends[first] - self.later[first])
+    def pairs(self, ranks: Array) -> ImagePairs:
+        """The pairs of one identity that stand at these places of their sorted list."""
+        first, within = _unranked(self.later, ranks)
         return ImagePairs(first, self.order[self.place[first] + 1 + within])
 
-    def different(self, ranks: Array) -> ImagePairs:
-        first = np.searchsorted(self.different_ends, ranks, side="right")
-        own = np.arange(len(self.later))[::-1] - self.later
-        second = np.asarray(first + 1 + (ranks - (self.different_ends[first] - own[first])), dtype=np.int64)
-        # Skip the images of the same identity, in order, as long as one lies at or before the place reached.
-        for step in range(1, int(self.later[first].max(initial=0)) + 1):
-            there = self.later[first] >= step
-            mate = self.order[np.where(there, self.place[first] + step, 0)]
-            second += there & (mate <= second)
-        return ImagePairs(first, second)
+
+def _unranked(partners: Array, ranks: Array) -> tuple[Array, Array]:
+    """First image and number of its partner at places of a sorted list; `partners` says how many each image has."""
+    ends = np.cumsum(partners)
+    first = np.searchsorted(ends, ranks, side="right")
+    return first, ranks - (ends[first] - partners[first])
 
 
 def shuffled(count: int) -> list[int]:
@@ -285,15 +284,8 @@ def genuine_pairs(codes: Array) -> ImagePairs:
     >>> sorted(zip(pairs.first.tolist(), pairs.second.tolist()))
     [(0, 2), (0, 3), (2, 3)]
     """
-    order = np.argsort(codes, kind="stable")
-    bounds = np.concatenate([[0], np.flatnonzero(np.diff(codes[order])) + 1, [len(codes)]])
-    first, second = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for start, stop in itertools.pairwise(bounds):
-        if stop - start > 1:
-            i, j = np.triu_indices(stop - start, 1)
-            first.append(order[start + i])
-            second.append(order[start + j])
-    return ImagePairs(np.concatenate(first), np.concatenate(second))
+    own = _OwnImages.of(codes)
+    return own.pairs(np.arange(own.later.sum()))
 
 
 def pair_scores(embeddings: Array, pairs: ImagePairs, precision: type[np.floating[Any]] = np.float32) -> Array:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,19 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.codec import (
-    BoxDetections,
-    FaceMap,
-    PartProbabilities,
-    PersonMasks,
-    Poses,
-    aligned_path,
-    data_root,
-    entry_named,
-    face_map,
-    runs_from,
-)
+from evenhand.benchmarks.fhibe import codec, vocabulary
 from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.core.errors import DataError, ModelError
 from evenhand.core.task import Sample
@@ -63,7 +51,9 @@ class WrappedModel:
         Samples say which task they are asked for. What the wrapper lacks is said before the first answer is asked for.
         """
         asked = list(samples)
-        task = asked[0].given.get("task") if asked else ""
+        if not asked:
+            return iter(())
+        task = asked[0].given.get("task")
         if task is None:
             raise ModelError("A wrapped model answers samples of FHIBE tasks only.")
         for member, kind in {"data_preprocessor": "method", "__call__": "method", **_MEMBERS.get(task, {})}.items():
@@ -75,8 +65,6 @@ class WrappedModel:
         return self._answers(asked)
 
     def _answers(self, samples: Sequence[Sample]) -> Iterator[tuple[str, Any]]:
-        if not samples:
-            return
         with temporary_folder() as folder:
             adapter = _TaskAdapter(self.name, self.wrapper, self.cuda, samples[0], folder)
             paths, arguments, failed = adapter.prepare(samples)
@@ -236,10 +224,7 @@ def preprocessor_arguments(
             "custom_keypoints": None if custom is None else list(custom),
         },
         "body_parts_detection": {"img_filepath_gt_bboxes": boxes, "gt_column_name": None},
-        "face_parsing": {
-            "mask_filepaths": masks,
-            "prediction_change_map": {"l_ear": "skin", "r_ear": "skin"},
-        },
+        "face_parsing": {"mask_filepaths": masks, "prediction_change_map": {"l_ear": "skin", "r_ear": "skin"}},
         "face_encoding": {
             "aligned": aligned,
             "aligned_filepaths": paths,
@@ -286,7 +271,7 @@ class _TaskAdapter:
 
     def __init__(self, name: str, wrapper: Any, cuda: bool, first: Sample, folder: Path) -> None:
         self.name, self.wrapper, self.cuda, self.folder = name, wrapper, cuda, folder
-        self.task, self.root = first.given["task"], data_root(first)
+        self.task, self.root = first.given["task"], codec.data_root(first)
         self.custom = first.given.get("custom_keypoints")
         self.keypoints = checked_keypoints(self.custom)
 
@@ -294,7 +279,7 @@ class _TaskAdapter:
         """Paths and keyword arguments for the preprocessor, and the images that could not be aligned."""
         paths = [str(sample.media[0]) for sample in samples]
         if self.task == "face_verification":
-            root = aligned_path(self.root, "")
+            root = codec.aligned_path(self.root, "")
             aligned = [str(root / sample.id) for sample in samples]
             arguments = aligned_arguments(self.wrapper, self.name, paths, aligned, root, cuda=self.cuda)
             outcomes = zip(samples, arguments["success"], strict=True)
@@ -317,30 +302,30 @@ class _TaskAdapter:
                 f"({type(error).__name__}: {error})."
             ) from error
 
-    def boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> BoxDetections:
+    def boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> codec.BoxDetections:
         corners = _array(_listed(output, "bboxes", "detections")).reshape(-1, 4)
         scores = _array(_listed(output, "scores")).reshape(-1)
         keep = _people(output, len(corners))
-        return BoxDetections(corners[keep], tuple(scores[keep].tolist() if len(scores) == len(corners) else ()))
+        return codec.BoxDetections(corners[keep], tuple(scores[keep].tolist() if len(scores) == len(corners) else ()))
 
-    def face_boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> BoxDetections:
+    def face_boxes(self, sample: Sample, output: Mapping[str, Any] | None) -> codec.BoxDetections:
         corners = _array(_listed(output, "detections", "bboxes")).reshape(-1, 4)
-        return BoxDetections(corners, tuple(_array(_listed(output, "scores")).reshape(-1).tolist()))
+        return codec.BoxDetections(corners, tuple(_array(_listed(output, "scores")).reshape(-1).tolist()))
 
-    def masks(self, sample: Sample, output: Mapping[str, Any] | None) -> PersonMasks:
+    def masks(self, sample: Sample, output: Mapping[str, Any] | None) -> codec.PersonMasks:
         listed = list(_listed(output, "masks", "detections"))
         scores = _array(_listed(output, "scores")).reshape(-1)
         keep = _people(output, len(listed))
         people = [mask for mask, kept in zip(listed, keep, strict=True) if kept]
         runs = tuple(
-            runs_from([mask], set())[0] if isinstance(mask, Mapping) else encode(_array(mask).astype(np.bool_))
+            codec.runs_from([mask], set())[0] if isinstance(mask, Mapping) else encode(_array(mask).astype(np.bool_))
             for mask in people
         )
         for mask in runs:
             self._of_picture(sample, (mask.height, mask.width), "mask")
-        return PersonMasks(runs, tuple(scores[keep].tolist() if len(scores) == len(listed) else ()))
+        return codec.PersonMasks(runs, tuple(scores[keep].tolist() if len(scores) == len(listed) else ()))
 
-    def poses(self, sample: Sample, output: Mapping[str, Any] | None) -> Poses:
+    def poses(self, sample: Sample, output: Mapping[str, Any] | None) -> codec.Poses:
         count = len(self.keypoints)
         people = [_array(person) for person in _listed(output, "keypoints", "detections")]
         people = [person[0] if person.ndim == 3 and len(person) == 1 else person for person in people]
@@ -350,9 +335,11 @@ class _TaskAdapter:
                     f"{self.name}: image {sample.id}: keypoints of shape {person.shape}; ({count}, 2) were expected."
                 )
         stacked = np.array([person[:, :2] for person in people]).reshape(len(people), count, 2)
-        return Poses(stacked, [_array(score).reshape(-1).astype(float).tolist() for score in _listed(output, "scores")])
+        return codec.Poses(
+            stacked, [_array(score).reshape(-1).astype(float).tolist() for score in _listed(output, "scores")]
+        )
 
-    def parts(self, sample: Sample, output: Any) -> PartProbabilities:
+    def parts(self, sample: Sample, output: Any) -> codec.PartProbabilities:
         listed = _listed(output, "detections") if output is None or isinstance(output, Mapping) else output
         annotated = len(sample.given.get("person_boxes_xyxy", []))
         if len(listed) and len(listed) < annotated:
@@ -362,16 +349,18 @@ class _TaskAdapter:
             )
         return tuple({str(part): float(value) for part, value in (person or {}).items()} for person in listed)
 
-    def face(self, sample: Sample, output: Mapping[str, Any] | None) -> FaceMap:
-        answer = None if not output else entry_named(output, ("detections",))
+    def face(self, sample: Sample, output: Mapping[str, Any] | None) -> codec.FaceMap:
+        answer = None if not output else codec.entry_named(output, ("detections",))
         if answer is None:
-            return FaceMap({})
+            return codec.FaceMap({})
         labels = np.squeeze(_array(answer))
         self._of_picture(sample, labels.shape, "label map")
-        return face_map(labels, ears_to_skin=bool(self.wrapper.map_ears_to_skin))
+        return codec.face_map(labels, ears_to_skin=bool(self.wrapper.map_ears_to_skin))
 
     def embedding(self, sample: Sample, output: Any) -> Any:
-        vector = _array(entry_named(output, ("embeddings", "detections")) if isinstance(output, Mapping) else output)
+        vector = _array(
+            codec.entry_named(output, ("embeddings", "detections")) if isinstance(output, Mapping) else output
+        )
         vector = vector.astype(np.float64).reshape(-1) if vector.ndim == 1 or len(vector) == 1 else vector
         if vector.ndim != 1:
             raise ModelError(
@@ -381,7 +370,7 @@ class _TaskAdapter:
         return vector
 
     def encoding(self, sample: Sample, output: Any) -> bytes:
-        encoded = entry_named(output, ("encoding", "encodings")) if isinstance(output, Mapping) else output
+        encoded = codec.entry_named(output, ("encoding", "encodings")) if isinstance(output, Mapping) else output
         return self._saved(sample, encoded, self.folder / Path(sample.id).name, "save_encoding")
 
     def picture(self, sample: Sample, output: Any) -> bytes:
@@ -389,8 +378,14 @@ class _TaskAdapter:
 
     def _of_picture(self, sample: Sample, shape: tuple[int, ...], what: str) -> None:
         """Raises ModelError when a mask has another size than its picture (turned or not, as cameras tag them)."""
-        size = picture_size(sample.media[0])
-        if size is not None and shape not in (size, size[::-1]):
+        from PIL import Image
+
+        try:
+            with opened_picture(sample.media[0]) as picture:
+                size = picture.height, picture.width
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+            return  # a header that can't be read tells nothing
+        if shape not in (size, size[::-1]):
             sides = " × ".join(str(side) for side in shape)
             raise ModelError(
                 f"{self.name}: image {sample.id}: a {what} of {sides} for a picture of {size[0]} × {size[1]} "
@@ -420,17 +415,6 @@ _READERS: Mapping[str, Callable[[_TaskAdapter, Sample, Any], Any]] = {
 }
 
 
-def picture_size(path: Path) -> tuple[int, int] | None:
-    """Height and width that a picture's header tells; None when it can't be read."""
-    from PIL import Image
-
-    try:
-        with opened_picture(path) as picture:
-            return picture.height, picture.width
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-        return None
-
-
 _MEMBERS: Mapping[str, Mapping[str, str]] = {  # task → what else its wrapper needs
     "face_parsing": {"map_ears_to_skin": "attribute"},
     "face_encoding": {"save_encoding": "method"},
@@ -438,12 +422,10 @@ _MEMBERS: Mapping[str, Mapping[str, str]] = {  # task → what else its wrapper 
 }
 
 
-@contextmanager
-def _no_gradients() -> Iterator[None]:
+def _no_gradients() -> AbstractContextManager[Any]:
     """As the published tool runs wrapped models; torch is not imported for it."""
     torch = sys.modules.get("torch")
-    with nullcontext() if torch is None else torch.no_grad():
-        yield
+    return nullcontext() if torch is None else torch.no_grad()
 
 
 def _detached(value: Any) -> Any:
@@ -459,7 +441,7 @@ def _listed(output: Any, *names: str) -> Any:
     """The list under the first of these names; an answer that is None or empty, or a value None, is an empty list."""
     if output is None or (isinstance(output, Mapping) and not output):
         return []
-    values = output.get("scores") if names == ("scores",) else entry_named(output, names)
+    values = output.get("scores") if names == ("scores",) else codec.entry_named(output, names)
     return [] if values is None else values
 
 

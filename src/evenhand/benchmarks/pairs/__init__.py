@@ -11,8 +11,8 @@ __all__ = ["benchmark"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "benchmark":
-        from evenhand.benchmarks.pairs.tasks import benchmark as family
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from evenhand.benchmarks.pairs.tasks import benchmark
 
-        return family
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return benchmark

@@ -36,11 +36,11 @@ class _Given:
     """The arrays of a submission, and what says whose rows they are."""
 
     where: Path
-    vectors: Array | None
-    flipped: Array | None
-    scores: Array | None
-    names: tuple[str, ...] | None  # of the pictures, row by row; None: in the order of the set
     inputs: tuple[InputFact, ...]
+    scores: Array | None = None
+    vectors: Array | None = None
+    flipped: Array | None = None
+    names: tuple[str, ...] | None = None  # of the pictures, row by row; None: in the order of the set
 
 
 class PairSetCodec(Codec[NDArray[np.float32]]):
@@ -115,7 +115,7 @@ def _read(where: Path, options: PairSetOptions) -> _Given:
         where = where if path.name == EMBEDDINGS else path
     if path.suffix == ".csv":
         table = read_table(path, problem=PredictionError)
-        return _Given(where, None, None, _score_column(table.frame, path, options), None, (table.fact,))
+        return _Given(where, (table.fact,), _score_column(table.frame, path, options))
     if path.suffix not in (".npy", ".npz"):
         raise PredictionError(f"{path}: a folder, a .npy, an .npz or a table of scores (.csv) was expected.")
     facts: tuple[InputFact, ...] = (hash_of(path, PredictionError),)
@@ -125,10 +125,10 @@ def _read(where: Path, options: PairSetOptions) -> _Given:
         flipped = next((arrays[name] for name in ("embeddings_flip", "flip") if name in arrays), None)
         if vectors is None and "scores" not in arrays:
             raise PredictionError(f"{path} holds {', '.join(arrays)}; embeddings or scores were expected.")
-        return _Given(where, vectors, flipped, arrays.get("scores") if vectors is None else None, None, facts)
+        return _Given(where, facts, arrays.get("scores"), vectors, flipped)
     array, flipped = read_npy(path, PredictionError), None
     if array.ndim == 1 and path == where:
-        return _Given(where, None, None, array, None, facts)
+        return _Given(where, facts, array)
     beside = path.with_name(f"{path.stem}_flip.npy")
     if beside.is_file():
         flipped = read_npy(beside, PredictionError)
@@ -137,7 +137,7 @@ def _read(where: Path, options: PairSetOptions) -> _Given:
         table = read_table(where / PICTURES, problem=PredictionError)
         names = tuple(str(name) for name in table.frame[table.frame.columns[-1]].to_list())
         facts += (table.fact,)
-    return _Given(where, array, flipped, None, names, facts)
+    return _Given(where, facts, None, array, flipped, names)
 
 
 def _rows(given: _Given, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

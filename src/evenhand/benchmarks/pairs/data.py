@@ -59,9 +59,7 @@ def folds_of(pairs: int, folds: int) -> NDArray[np.int64]:
     >>> folds_of(5, 2).tolist()
     [0, 0, 0, 1, 1]
     """
-    sizes = np.full(folds, pairs // folds)
-    sizes[: pairs % folds] += 1
-    return np.repeat(np.arange(folds), sizes)
+    return np.sort(np.arange(pairs) % folds)
 
 
 def load_set(name: str, data: Path, options: PairSetOptions, cache: Path | None = None) -> Dataset[PairSet]:
@@ -127,7 +125,7 @@ def load_table(name: str, path: Path, options: PairSetOptions) -> Dataset[PairSe
     fold = fold if fold.any() else folds_of(len(same), options.folds)
     attributes = _subgroups(cells("att1"), cells("att2")) if "att1" in columns and "att2" in columns else {}
     truth = _pair_set(name, (cells("p1"), cells("p2")), same, fold, people, attributes)
-    return _dataset(truth, (table.fact,), _file_samples(truth.pictures, path.parent, options))
+    return _dataset(truth, (table.fact,), _samples(truth.pictures, options, path.parent.joinpath))
 
 
 def _pair_set(
@@ -195,17 +193,16 @@ def _load_bin(name: str, path: Path, options: PairSetOptions, cache: Path | None
     folds = folds_of(len(same), options.folds)
     truth = PairSet(name, numbers, 2 * each, 2 * each + 1, same, folds, None, encoded=tuple(pictures))
 
-    def media(place: int) -> tuple[Path, ...]:
+    def picture_in(cache: Path, name: str) -> Path:
         """The picture, written to the cache of the runs when a model is to see it."""
-        if cache is None:
-            return ()
-        kind = "png" if pictures[place].startswith(b"\x89PNG") else "jpg"
-        picture = cache / "pairs" / fact.sha256[:16] / f"{place:06d}.{kind}"
+        encoded = pictures[int(name)]
+        kind = "png" if encoded.startswith(b"\x89PNG") else "jpg"
+        picture = cache / "pairs" / fact.sha256[:16] / f"{int(name):06d}.{kind}"
         if not picture.is_file():
-            write_file(picture, pictures[place], flush=False)
-        return (picture,)
+            write_file(picture, encoded, flush=False)
+        return picture
 
-    return _dataset(truth, (fact,), _samples(numbers, options, media))
+    return _dataset(truth, (fact,), _samples(numbers, options, partial(picture_in, cache) if cache else None))
 
 
 def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: PairSetOptions) -> Dataset[PairSet]:
@@ -221,7 +218,8 @@ def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: Pai
     same = np.array([one == other for one, other in zip(*people, strict=True)], dtype=np.bool_)
     attributes = {"race": Attribute.coded(np.concatenate(group), tuple(lists))} if len(lists) > 1 else {}
     truth = _pair_set(name, pictures, same, np.concatenate(fold), people, attributes)
-    return _dataset(truth, tuple(facts), _file_samples(truth.pictures, _media_folder(folder, truth.pictures), options))
+    media_folder = _media_folder(folder, truth.pictures)
+    return _dataset(truth, tuple(facts), _samples(truth.pictures, options, media_folder.joinpath))
 
 
 def _read_list(path: Path, within: str) -> tuple[list[tuple[list[str], list[str]]], InputFact]:
@@ -275,28 +273,16 @@ def _dataset(truth: PairSet, inputs: tuple[InputFact, ...], samples: Sequence[Sa
     )
 
 
-def _samples(names: Sequence[str], options: PairSetOptions, media: Callable[[int], tuple[Path, ...]]) -> LazySamples:
+def _samples(names: Sequence[str], options: PairSetOptions, path_of: Callable[[str], Path] | None) -> LazySamples:
     """The pictures, with flip=sum each also mirrored; where one is, is asked when it is looked at."""
     passes = 2 if options.flip == "sum" else 1
-    return LazySamples(passes * len(names), partial(_sample, names, passes, media))
+    return LazySamples(passes * len(names), partial(_sample, names, passes, path_of))
 
 
-def _sample(names: Sequence[str], passes: int, media: Callable[[int], tuple[Path, ...]], number: int) -> Sample:
+def _sample(names: Sequence[str], passes: int, path_of: Callable[[str], Path] | None, number: int) -> Sample:
     place, mirrored = divmod(number, passes)
-    return Sample(names[place] + MIRRORED * mirrored, media(place), {"mirror": bool(mirrored)})
-
-
-def _file_samples(names: Sequence[str], folder: Path, options: PairSetOptions) -> LazySamples:
-    return _samples(names, options, partial(_picture, names, folder))
-
-
-def _picture(names: Sequence[str], folder: Path, place: int) -> tuple[Path, ...]:
-    return (folder / names[place],)
-
-
-def undecodable(truth: PairSet) -> list[int]:
-    """The numbers of pictures of a `.bin` that can't be decoded; nothing for sets whose pictures are files."""
-    return [place for place, picture in enumerate(truth.encoded) if not decoded(picture)]
+    name = names[place]
+    return Sample(name + MIRRORED * mirrored, (path_of(name),) if path_of else (), {"mirror": bool(mirrored)})
 
 
 def _file_of(name: str, folder: Path) -> Path:

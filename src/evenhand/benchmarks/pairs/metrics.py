@@ -239,11 +239,6 @@ def _curve(counts: FoldCounts) -> Curve | Undefined:
         return Undefined(_NO_PAIRS)
     rates = []
     for accepted, total in ((counts.accepted_different, counts.different), (counts.accepted_same, counts.same)):
-        share = np.divide(
-            accepted[there],
-            total[there, None],
-            out=np.zeros((len(there), len(THRESHOLDS))),
-            where=total[there, None] > 0,
-        )
-        rates.append(np.mean(share, 0))
+        pairs = total[there, None]
+        rates.append(np.mean(accepted[there] / np.where(pairs > 0, pairs, 1.0), 0))
     return Curve(rates[0], rates[1], "FPR", "TPR", THRESHOLDS)

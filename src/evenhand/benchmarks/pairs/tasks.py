@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.benchmarks.pairs.codec import PairSetCodec
-from evenhand.benchmarks.pairs.data import PairSet, load_bfw, load_rfw, load_set, undecodable
+from evenhand.benchmarks.pairs.data import PairSet, decoded, load_bfw, load_rfw, load_set
+from evenhand.benchmarks.pairs.demo import write_demo
 from evenhand.benchmarks.pairs.metrics import SHARED, FoldedTar, TenFoldAccuracy
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs, view_pair
 from evenhand.core.metric import Metric
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.results import Results
-from evenhand.core.task import Benchmark, CheckReport, Dataset, Demo, Finding, Task, check_with, counts_of
+from evenhand.core.task import Benchmark, CheckReport, Dataset, Finding, Task, check_with, counts_of
 from evenhand.files.packaged import FamilyTexts
 from evenhand.metrics.means import Counts
 from evenhand.metrics.verification import VERIFICATION_VALUES, Separation, Verification, misplacement
@@ -59,9 +60,9 @@ def folds_section(results: Results) -> Section | None:
 
 
 def inspect_set(dataset: Dataset[PairSet], data: Path, options: PairSetOptions) -> CheckReport:
-    """The counts of a set, and the pictures that can't be decoded."""
+    """The counts of a set, and the pictures of a `.bin` that can't be decoded."""
     findings: tuple[Finding, ...] = ()
-    broken = undecodable(dataset.truth)
+    broken = [place for place, picture in enumerate(dataset.truth.encoded) if not decoded(picture)]
     if broken:
         some = ", ".join(map(str, broken[:10])) + (", …" if len(broken) > 10 else "")
         message = f"{len(broken)} pictures can't be decoded: {some}. Their pairs count as wrong (missing=wrong)."
@@ -96,17 +97,10 @@ _GROUPED = {"rfw": (load_rfw, ("race",), SHARED), "bfw": (load_bfw, ("race", "ge
 TASKS: tuple[Task[Any, Any], ...] = tuple(_task(name, *_GROUPED.get(name, ())) for name in TEXTS.tasks)
 
 
-def demo(folder: Path) -> Sequence[Demo]:
-    """Small data with a planted truth."""
-    from evenhand.benchmarks.pairs.demo import write_demo
-
-    return write_demo(folder)
-
-
 benchmark = Benchmark(
     name="pairs",
     summary="Verification sets that papers report: LFW, CFP-FP, AgeDB-30, CALFW, CPLFW, RFW, BFW and others.",
     tasks=TASKS,
-    demo=demo,
+    demo=write_demo,
     names=TEXTS.names(*VERIFICATION_VALUES),
 )

@@ -31,6 +31,7 @@ from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.measure import AnyMetric
 from evenhand.core.metric import UNBOUNDED, Direction, Scale
 from evenhand.core.names import DisplayNames
+from evenhand.core.task import About
 from evenhand.files.packaged import packaged_table
 from evenhand.metrics.distances import (
     Frechet,
@@ -127,16 +128,19 @@ TABLE = (
 FACE_FOUND, PERSON_FOUND = "face found in the reference", "person found"
 """The metrics that say on how many frames there was what the others are about."""
 
-_LOOKED_WHOLE = "frames in which no person is found are looked at whole, as published, and their share is given"
-_NO_FACE = "frames whose reference shows no face are left out, and their share is given"
-_FACELESS = "frames without a face are looked at whole and count too, as published"
-_NO_POSE = "pairs in which nobody is found in the real picture are left out"
+_POLICY = {
+    Region.PERSON: "frames in which no person is found are looked at whole, as published, and their share is given",
+    Region.FACE: "frames whose reference shows no face are left out, and their share is given",
+    Region.POSE: "pairs in which nobody is found in the real picture are left out",
+    Region.MOTION: "the first frame of a film has no predecessor and is left out",
+}
+"""What becomes of frames that do not show what a metric is about."""
+
 _NOTHING_SEEN = {
     Region.FACE: "no pair shows a face in both pictures",
     Region.POSE: "no pair shows a key point in both pictures",
     Region.MOTION: "no frame follows another: it is about films, or sub-folders of frames",
 }
-_FIRST_FRAMES = "the first frame of a film has no predecessor and is left out"
 _OF_FEATURES = ("fid", "kid", "cmmd", "neighbours", "CS")  # what can be asked of any features: `fid:NAME`
 
 
@@ -166,7 +170,7 @@ def entry_of(name: str) -> CatalogueEntry:
         return CatalogueEntry(
             name,
             Direction.HIGHER,
-            Region.FACE if _is_of_face(which) else Region.WHOLE,
+            Region.FACE if which in FEATURES and FEATURES[which].of_face else Region.WHOLE,
             f"cosine of the features {which!r}",
             paired=True,
             unpaired=True,
@@ -181,10 +185,6 @@ def entry_of(name: str) -> CatalogueEntry:
     if which in CONVENTIONS["fid"]:
         definition = f"{definition} (prepared as {which} does)"
     return replace(base, name=name, definition=definition, feature=which, published=False, caution="")
-
-
-def _is_of_face(feature: str) -> bool:
-    return feature in FEATURES and FEATURES[feature].of_face
 
 
 def paired_names(asked: Iterable[str]) -> tuple[str, ...]:
@@ -324,8 +324,9 @@ def _shares_found(names: Sequence[str]) -> Iterator[AnyMetric]:
 
 def _cosines(entry: CatalogueEntry, rules: Rules, *, plain: bool) -> Iterator[AnyMetric]:
     if rules is Rules.COMPAT and entry.published:
-        policy = _FACELESS if entry.feature == "face" else _policy(entry)
-        yield _mean(PublishedMean, entry, entry.name + PUBLISHED * plain, policy=policy)
+        faceless = {"policy": "frames without a face are looked at whole and count too, as published"}
+        how = faceless if entry.feature == "face" else {}
+        yield _mean(PublishedMean, entry, entry.name + PUBLISHED * plain, **how)
     if plain or rules is Rules.STRICT or entry.feature not in ("osnet", "pcb"):
         weight = "face_asked" if entry.feature == "face" else "asked"
         name = entry.name + STRICT * (entry.published and not plain)
@@ -341,7 +342,7 @@ def _published_pair(entry: CatalogueEntry, name: str) -> AnyMetric:
 
 def _mean(kind: type[FrameMean], entry: CatalogueEntry, name: str, **more: Any) -> AnyMetric:
     """A mean of frames with what the catalogue says of it."""
-    known = {"column": column_of(entry.name), "policy": _policy(entry)}
+    known = {"column": column_of(entry.name), "policy": _POLICY.get(entry.looks_at, LEFT_OUT)}
     return kind(name, direction=entry.direction, about=entry.definition, scale=entry.scale, **(known | more))
 
 
@@ -352,15 +353,6 @@ def _corrected_pair(entry: CatalogueEntry, name: str) -> AnyMetric:
     if entry.name.startswith("ms-ssim"):
         nothing += f"; it needs {176 if entry.name.endswith('wang2003') else 161} pixels a side"
     return _mean(FrameMean, entry, name, nothing=nothing)
-
-
-def _policy(entry: CatalogueEntry) -> str:
-    """What becomes of frames that do not show what a metric is about."""
-    if _is_of_face(entry.feature):
-        return _NO_FACE
-    if entry.looks_at is Region.MOTION:
-        return _FIRST_FRAMES
-    return {"osnet": _LOOKED_WHOLE, "pcb": _LOOKED_WHOLE, "pose": _NO_POSE}.get(entry.feature, LEFT_OUT)
 
 
 def column_of(name: str) -> str:
@@ -386,6 +378,19 @@ def cautions() -> tuple[str, ...]:
     sentences = [f"{', '.join(names)}: look at {part.value}." for part, names in by_part.items()]
     sentences.extend(f"{', '.join(names)}: {_TABLES.cautions[key]}" for key, names in by_caution.items())
     return tuple(sentences)
+
+
+def about_task(data: str, predictions: str, rows: str) -> About:
+    """What `describe` says of a task: its own data, predictions and rows, and what all have in common."""
+    table = "\n".join(
+        f"{entry.name}: {entry.definition}; {entry.direction.value} is better; looks at {entry.looks_at.value}; "
+        f"{'paired' if entry.paired else ''}{' and ' if entry.paired and entry.unpaired else ''}"
+        f"{'unpaired' if entry.unpaired else ''}"
+        for entry in CATALOGUE.values()
+    )
+    names = "; ".join(f"{kind}:{name}" for kind, known in CONVENTIONS.items() for name in known)
+    conventions = tuple(sentence.format(names=names) for sentence in ABOUT.conventions)
+    return About(data, predictions, rows, "video", conventions, ABOUT.licence, cautions(), table)
 
 
 def _display_names() -> DisplayNames:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +19,34 @@ import msgspec
 import numpy as np
 
 from evenhand.benchmarks.synthesis.data import ProtocolTruth
-from evenhand.benchmarks.synthesis.features import FEATURES_FILE, PICTURES, FeatureTable, frame_id, read_features
+from evenhand.benchmarks.synthesis.features import PICTURES, FeatureTable, features_beside, frame_id
 from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet, folder_fact, read_frames
 from evenhand.benchmarks.synthesis.options import PairedOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset
+from evenhand.core.view import SampleView
 from evenhand.files.inputs import read
 from evenhand.files.writing import write_file
 from evenhand.instruments.films import Film
 
 Pictures = tuple[str | None, ...]  # in the order of the frames; None where one is missing
 _EXAMPLES = 5
+_VALUES = ("ssim", "psnr")  # shown beside a frame, where the rows have them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FrameAnswers(Answers[Path]):
     """One synthesised frame per id, with all frames of that side."""
 
-    frames: FrameSet = field(
-        default_factory=lambda: FrameSet(Path(), (), False, FeatureTable(Path()), AttributeTable())
-    )
+    frames: FrameSet
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ItemAnswers(Answers[Pictures]):
     """The pictures of every item, with features that were computed from them."""
 
-    features: FeatureTable = field(default_factory=lambda: FeatureTable(Path()))
+    features: FeatureTable
 
 
 class FrameCodec(Codec[Path]):
@@ -61,26 +61,27 @@ class FrameCodec(Codec[Path]):
         pictures = dict(zip(frames.ids, frames.paths, strict=True))
         warnings = list(frames.warnings)
         extra: list[str] = []
-        if isinstance(options, PairedOptions) and options.match == "order":
+        is_paired = isinstance(options, PairedOptions)
+        if is_paired and options.match == "order":
             pictures, surplus = dict(zip(asked, frames.paths, strict=False)), max(len(frames.paths) - len(asked), 0)
         else:
-            if isinstance(options, PairedOptions):
+            if is_paired:
                 warnings += _unequal_films(frames, dataset.truth, by_time=options.frames == "time")
                 if options.frames == "time":
                     pictures = _by_time(frames, dataset.truth, pictures)
             known = set(asked)
             extra = [name for name in pictures if name not in known]
             surplus = len(extra)
-            if isinstance(options, PairedOptions) and asked and pictures and surplus == len(pictures):
+            if is_paired and asked and extra and surplus == len(pictures):
                 raise PredictionError(
                     f"No picture in {path} has the name of a real one: {_some(pictures)} against {_some(asked)}. Give "
                     "them the same names, or pair them in the order of their names: --set match=order."
                 )
-            if surplus and isinstance(options, PairedOptions):
+            if is_paired and extra:
                 warnings.append(f"{path}: {surplus} pictures have no real one of their name ({_some(extra)}).")
         missing = [name for name in asked if name not in pictures]
         coverage = _coverage(len(asked), missing, extra, surplus)
-        return FrameAnswers(pictures, coverage, frames.inputs, tuple(warnings), _facts(), frames)
+        return FrameAnswers(pictures, coverage, frames.inputs, tuple(warnings), _facts(), frames=frames)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Path]], dataset: Dataset[Any], options: Any) -> None:
         write_file(path, json.dumps({name: str(picture) for name, picture in answers}, indent=1))
@@ -114,11 +115,9 @@ class ItemCodec(Codec[Pictures]):
         extra = [name for name in answers if name not in truth.items]
         holes = [f"{name}:{n:04d}" for name in answers for n, made in enumerate(answers[name]) if made is None]
         coverage = _coverage(len(truth.items), missing, extra, len(extra), holes)
-        features = FeatureTable(root)
-        if (root / FEATURES_FILE).exists():
-            features = read_features(root / FEATURES_FILE, root, PredictionError)
+        features = features_beside(root, PredictionError)
         kept = {name: answers[name] for name in truth.items if name in answers}
-        return ItemAnswers(kept, coverage, (*facts, *features.inputs), (), _facts(), features)
+        return ItemAnswers(kept, coverage, (*facts, *features.inputs), (), _facts(), features=features)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Pictures]], dataset: Dataset[Any], options: Any) -> None:
         home = path.parent.absolute()
@@ -134,6 +133,33 @@ class ItemCodec(Codec[Pictures]):
                 f"{type(plain).__name__} is no answer to an item: return a list of paths, one per reference frame."
             )
         return tuple(plain)
+
+
+def view_frame(dataset: Dataset[FrameSet], answers: FrameAnswers | None, row: Mapping[str, Any]) -> SampleView:
+    """A frame by its name in both folders."""
+    name = str(row["item"]).partition(":")[0]
+    made = answers.get(name) if answers is not None else None
+    real = dict(zip(dataset.truth.ids, dataset.truth.paths, strict=True)).get(name)
+    return _view(made, real, row)
+
+
+def view_item(dataset: Dataset[ProtocolTruth], answers: ItemAnswers | None, row: Mapping[str, Any]) -> SampleView:
+    """A frame of an item by its position."""
+    name, _, rest = str(row["item"]).partition(":")
+    position = int(rest.partition(":")[0] or 0)
+    item = dataset.truth.items.get(name)
+    made = answers.get(name) if answers is not None else None
+    real = item.references[position] if item is not None and position < len(item.references) else None
+    picture = made[position] if made is not None and position < len(made) else None
+    return _view(Path(picture) if picture is not None else None, real, row)
+
+
+def _view(made: Path | None, real: Path | None, row: Mapping[str, Any]) -> SampleView:
+    values = [f"{name.upper()} {float(row[name]):.3g}" for name in _VALUES if name in row]
+    reason = str(row.get("reason", ""))
+    answer = reason or ", ".join(values)
+    pictures = tuple(path for path in (made, real) if path is not None)
+    return SampleView(pictures, truth="synthesised, then real" if len(pictures) > 1 else "", answer=answer)
 
 
 def _facts() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.benchmarks.synthesis.availability import announced, facts_of, unavailable
 from evenhand.benchmarks.synthesis.catalogue import FEATURES, canonical, features_of
-from evenhand.benchmarks.synthesis.features import FEATURES_FILE, FeatureTable, read_features
+from evenhand.benchmarks.synthesis.features import FeatureTable, features_beside
 from evenhand.benchmarks.synthesis.folders import (
     ATTRIBUTES_FILE,
     VIDEO,
@@ -18,7 +18,7 @@ from evenhand.benchmarks.synthesis.folders import (
     read_attributes,
     read_frames,
 )
-from evenhand.benchmarks.synthesis.items import Item, ReferenceFrames
+from evenhand.benchmarks.synthesis.items import Item, VideoFrames
 from evenhand.benchmarks.synthesis.options import AppearanceOptions, ProtocolOptions, SynthesisOptions
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Rules
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
@@ -72,9 +72,8 @@ class ItemInputs(Mapping[str, Any]):
         if name == "frames_before":
             return self.frames_before
         item = self.protocol[self.position]
-        frames = {"source": item.source, "appearance": item.appearance, "reference": _reference(item, cross=self.cross)}
-        chosen = frames[name]
-        return chosen.as_dictionary() if chosen is not None else None
+        frames = _reference(item, cross=self.cross) if name == "reference" else getattr(item, name)
+        return frames.as_dictionary()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -195,9 +194,7 @@ def load_items(
         given = ItemInputs(asked, position, cross, before, names)
         samples.append(Sample(item.name, (*item.source.images, *asked_for), given))
         before += len(asked_for)
-    features = FeatureTable(data)
-    if (data / FEATURES_FILE).exists():
-        features = read_features(data / FEATURES_FILE, data, DataError)
+    features = features_beside(data, DataError)
     missing = unavailable(options.metrics, options, features)
     folder = "" if question is ProtocolQuestion.NOVEL_VIEW else "cross_imitation" if cross else "self_imitation"
     frames = sum(len(item.references) for item in items.values())
@@ -206,13 +203,7 @@ def load_items(
         samples,
         ProtocolTruth(data, items, features, attributes, folder),
         {**attributes.levels, VIDEO: tuple(dict.fromkeys(item.video for item in items.values()))},
-        (
-            protocol.fact,
-            *attributes.inputs,
-            *features.inputs,
-            *weight_facts(options),
-            *facts_of(missing),
-        ),
+        (protocol.fact, *attributes.inputs, *features.inputs, *weight_facts(options), *facts_of(missing)),
         (
             *(protocol.warnings() if options.rules is Rules.COMPAT else ()),
             *announced(options.metrics, missing, options),
@@ -221,7 +212,7 @@ def load_items(
     )
 
 
-def _reference(item: Item, *, cross: bool) -> ReferenceFrames:
+def _reference(item: Item, *, cross: bool) -> VideoFrames:
     """The frames that a model is asked for."""
     return item.cross if cross and item.cross is not None else item.own
 

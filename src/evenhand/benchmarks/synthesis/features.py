@@ -81,34 +81,34 @@ def frame_id(path: Path, root: Path) -> str:
 def read_features(path: Path, root: Path, problem: Problem) -> FeatureTable:
     """The features of an `.npz` file, a `.npy` with its `.ids.txt`, or a folder of `.npy` files with `ids.txt`."""
     if path.is_dir():
-        return _from_folder(path, root, problem)
-    arrays = load_arrays(path, problem)
-    if isinstance(arrays, np.ndarray):
-        source = read(path.with_suffix(".ids.txt"), problem)
-        facts = source.fact, hash_of(path, problem)
-        return _checked(path, root, _lines(source.text(problem)), {path.stem: arrays}, facts, problem)
-    found = dict(arrays)
-    if "ids" not in found:
+        files = sorted(path.glob("*.npy"))
+        if not files:
+            raise problem(f"{path} has {IDS_FILE} but no .npy file with features.")
+        return _with_ids(path, root, path / IDS_FILE, files, problem)
+    if path.suffix != ".npz":
+        return _with_ids(path, root, path.with_suffix(".ids.txt"), [path], problem)
+    arrays = dict(read_npz(path, problem))
+    if "ids" not in arrays:
         raise problem(
-            f"{path}: there is no array 'ids'; found {', '.join(found) or 'nothing'}. Name every row's frame."
+            f"{path}: there is no array 'ids'; found {', '.join(arrays) or 'nothing'}. Name every row's frame."
         )
-    ids = found.pop("ids")
-    return _checked(path, root, [str(name) for name in ids.tolist()], found, (hash_of(path, problem),), problem)
+    ids = [str(name) for name in arrays.pop("ids").tolist()]
+    return _checked(path, root, ids, arrays, (hash_of(path, problem),), problem)
 
 
-def _from_folder(folder: Path, root: Path, problem: Problem) -> FeatureTable:
-    source = read(folder / IDS_FILE, problem)
-    ids = _lines(source.text(problem))
-    arrays, facts = {}, [source.fact]
-    for path in sorted(folder.glob("*.npy")):
-        array = load_arrays(path, problem)
-        if not isinstance(array, np.ndarray):
-            raise problem(f"{path} is not one array.")
-        arrays[path.stem] = array
-        facts.append(hash_of(path, problem))
-    if not arrays:
-        raise problem(f"{folder} has {IDS_FILE} but no .npy file with features.")
-    return _checked(folder, root, ids, arrays, tuple(facts), problem)
+def features_beside(folder: Path, problem: Problem) -> FeatureTable:
+    """The features that lie in a folder beside its pictures; an empty table when there are none."""
+    path = folder / FEATURES_FILE
+    return read_features(path, folder, problem) if path.exists() else FeatureTable(folder)
+
+
+def _with_ids(path: Path, root: Path, ids_file: Path, files: Sequence[Path], problem: Problem) -> FeatureTable:
+    """The features of `.npy` files whose rows a text names, one id a line."""
+    arrays = {file.stem: read_npy(file, problem) for file in files}
+    source = read(ids_file, problem)
+    ids = [line.strip() for line in source.text(problem).splitlines() if line.strip()]
+    facts = (source.fact, *(hash_of(file, problem) for file in files))
+    return _checked(path, root, ids, arrays, facts, problem)
 
 
 def _checked(
@@ -129,12 +129,3 @@ def _checked(
         if array.dtype.kind not in "fiub":
             raise problem(f"{path}: {name!r} holds {array.dtype} and not numbers.")
     return FeatureTable(root, tuple(plain), dict(arrays), facts)
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def load_arrays(path: Path, problem: Problem) -> Array | Mapping[str, Array]:
-    """The array of a `.npy` file, or the arrays of an `.npz` by name; nothing in it is run."""
-    return read_npz(path, problem) if path.suffix == ".npz" else read_npy(path, problem)

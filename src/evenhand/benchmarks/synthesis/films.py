@@ -52,9 +52,9 @@ def write_film(
 
 
 def _picture(path: Path) -> Pixels:
-    from evenhand.instruments.pictures import HIS_EVALUATORS, Loading, load
+    from evenhand.instruments.pictures import Loading, load
 
-    return load(Path(path), Loading("film", HIS_EVALUATORS.decoder)).pixels
+    return load(Path(path), Loading("film")).pixels
 
 
 def _square(picture: Pixels, side: int) -> Pixels:

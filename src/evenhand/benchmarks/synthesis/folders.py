@@ -18,6 +18,7 @@ from evenhand.benchmarks.synthesis.features import (
     IDS_FILE,
     PICTURES,
     FeatureTable,
+    features_beside,
     frame_id,
     read_features,
 )
@@ -93,18 +94,9 @@ def read_frames(path: Path, problem: Problem) -> FrameSet:
     path = Path(path)
     if is_film(path):
         film = open_film(path)
-        fact = folder_fact(path, [path])
-        return FrameSet(
-            path,
-            film.frames,
-            True,
-            FeatureTable(path),
-            read_attributes(path.parent / ATTRIBUTES_FILE, problem),
-            (fact,),
-            film.notes,
-            {path.stem: film},
-            path.stem,
-        )
+        attributes = read_attributes(path.parent / ATTRIBUTES_FILE, problem)
+        fact, empty = folder_fact(path, [path]), FeatureTable(path)
+        return FrameSet(path, film.frames, True, empty, attributes, (fact,), film.notes, {path.stem: film}, path.stem)
     if path.is_file() and path.suffix.lower() in PICTURES:
         raise problem(f"{path} is one picture; name the folder that it lies in, with the other pictures.")
     if path.is_file():
@@ -127,9 +119,7 @@ def read_frames(path: Path, problem: Problem) -> FrameSet:
         for file in files
         if file.suffix.lower() not in PICTURES and file not in in_films and file.relative_to(path).as_posix() not in own
     )
-    features = FeatureTable(path)
-    if (path / FEATURES_FILE).exists():
-        features = read_features(path / FEATURES_FILE, path, problem)
+    features = features_beside(path, problem)
     if not pictures and not films:
         if features.ids:
             return _without_pictures(path, features, attributes)

@@ -1,4 +1,4 @@
-"""A model run over a protocol, in a process of its own.
+"""A model run over a protocol, in a process of its own: one worker of `engines.local`.
 
 The process is started before the first item and builds the model once. An item that raises is recorded with its
 traceback and the next one follows; when the process itself dies (memory, a crash in a driver), the item it was busy
@@ -17,39 +17,34 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.machinery import PathFinder
-from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from evenhand.benchmarks.synthesis.items import Item
 from evenhand.benchmarks.synthesis.models import Before, SynthesisAnswer, SynthesisModel
 from evenhand.benchmarks.synthesis.protocol import Protocol
+from evenhand.core.engine import Failed, Work, Workplace, cause_of
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
-from evenhand.files.safe_path import safe_path
-from evenhand.files.writing import append_file, remove
+from evenhand.engines.local import PartWorker, ProcessWorker, WorkerHere
+from evenhand.files.writing import append_file, remove, write_file
 
 JOURNAL = "journal.jsonl"
 StartMethod = Literal["spawn", "fork", "here"]
-
-
-@dataclass(frozen=True)
-class Unfinished:
-    """An item without pictures, and why."""
-
-    cause: str
-    detail: str = ""  # the traceback, where there is one
+_PATIENCE = 60.0  # seconds for a model to finish and terminate
 
 
 class Outcome(NamedTuple):
     """An item with its pictures, or with the reason why there are none."""
 
     item: Item
-    answer: SynthesisAnswer | Unfinished
+    answer: SynthesisAnswer | Failed
     resumed: bool = False
 
 
@@ -70,12 +65,12 @@ def run_model(
     journal = _Journal(Path(model.output_dir) / JOURNAL, resume=resume)
     taken: dict[str, str] = {}
     own = cross = 0
-    with closing(_host(model, start)) as worker:
-        for item in protocol:
+    with closing(_worker(model, start, time_limit)) as worker:
+        for position, item in enumerate(protocol):
             before = Before(own, cross)
             own, cross = own + len(item.own.images), cross + (len(item.cross.images) if item.cross else 0)
             known = journal.find(item)
-            answer = known or _checked(worker.ask(item.name, "answer", (item, before), time_limit), item, taken)
+            answer = known or _asked(worker, position, item, before, taken)
             if isinstance(answer, SynthesisAnswer):
                 taken.update(dict.fromkeys((*answer.own, *answer.cross), item.name))
                 if known is None:
@@ -84,155 +79,78 @@ def run_model(
 
 
 def answer_samples(
-    model: SynthesisModel, samples: Iterable[Sample], *, start: StartMethod | None = None
+    model: SynthesisModel, samples: Iterable[Sample]
 ) -> Iterator[tuple[str, tuple[str, ...] | Unanswered]]:
     """The pictures of every sample of a task, or the reason why there are none; one process, as in `run_model`."""
-    with closing(_host(model, start)) as worker:
-        for sample in samples:
+    with closing(_worker(model)) as worker:
+        for position, sample in enumerate(samples):
             given = Sample(sample.id, sample.media, dict(sample.given))
-            reply = worker.ask(sample.id, "answer_sample", (given,), None)
-            if isinstance(reply, Unfinished):
-                yield sample.id, Unanswered(reply.cause.removeprefix(f"{sample.id}: "))
-            else:
-                yield sample.id, tuple(reply)
+            outcome = worker.work(position, ("answer_sample", given))
+            yield sample.id, Unanswered(outcome.cause) if isinstance(outcome, Failed) else tuple(outcome.value)
 
 
-def _host(model: SynthesisModel, start: StartMethod | None) -> _Worker | _Here:
-    return _Here(model) if start == "here" else _Worker(model, start or _best_start(model))
+def _worker(model: SynthesisModel, start: StartMethod | None = None, time_limit: float | None = None) -> PartWorker:
+    """What the model works in; it has all threads of linear algebra, for its numbers are its own."""
+    work = _call, partial(_BuiltModel, model)
+    method = start or _best_start(model)
+    if method == "here":
+        return WorkerHere(Work(*work), one_thread=False)
+    if method not in multiprocessing.get_all_start_methods():
+        raise ModelError(f"this system can't start a process by {method!r}. Use spawn.")
+    payload: Any = work
+    if method == "spawn":
+        try:
+            payload = bytes(ForkingPickler.dumps(work))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise ModelError(
+                f"{model.name} can't be handed to a fresh process ({error}). Define its class in a module, "
+                "make the network in build_model and not in __init__, or start it with 'fork'."
+            ) from None
+    return ProcessWorker(payload, time_limit=time_limit, one_thread=False, patience=_PATIENCE)
 
 
-def _checked(
-    answer: SynthesisAnswer | Unfinished, item: Item, taken: Mapping[str, str]
-) -> SynthesisAnswer | Unfinished:
-    """The answer, unless its pictures are not there or are those of an earlier item."""
-    if isinstance(answer, Unfinished):
-        return answer
+@dataclass
+class _BuiltModel:
+    """A model at its place of work; built when it is set up there, terminated when it is closed."""
+
+    model: SynthesisModel
+
+    def __post_init__(self) -> None:
+        try:
+            self.model.build_model()
+        except Exception as error:  # whatever a model raises
+            raise ModelError(
+                f"build_model of {self.model.name} failed: {cause_of(error)}\n{traceback.format_exc()}"
+            ) from error
+
+    def close(self) -> None:
+        self.model.terminate()
+
+
+def _call(part: tuple[Any, ...], place: Workplace) -> Any:
+    """What a method of the model returns."""
+    method, *arguments = part
+    return getattr(place.kept.model, method)(*arguments)
+
+
+def _asked(
+    worker: PartWorker, position: int, item: Item, before: Before, taken: Mapping[str, str]
+) -> SynthesisAnswer | Failed:
+    """The model's answer, unless its pictures are not there or are those of an earlier item."""
+    outcome = worker.work(position, ("answer", item, before))
+    if isinstance(outcome, Failed):
+        return replace(outcome, cause=f"{item.name}: {outcome.cause}")
+    answer: SynthesisAnswer = outcome.value
     for path in (*answer.own, *answer.cross):
         if path in taken:
-            return Unfinished(
+            return Failed(
+                position,
                 f"{item.name}: {path} was returned for {taken[path]} before, whose pictures are now overwritten. "
-                "Give every picture a name of its own; num_preds_si and num_preds_ci are kept for that."
+                "Give every picture a name of its own; num_preds_si and num_preds_ci are kept for that.",
             )
         if not Path(path).is_file():
-            return Unfinished(f"{item.name}: {path} was returned, but there is no such file.")
+            return Failed(position, f"{item.name}: {path} was returned, but there is no such file.")
     return answer
-
-
-class _Here:
-    """The model in this process."""
-
-    def __init__(self, model: SynthesisModel) -> None:
-        self._model, self._built = model, False
-
-    def ask(self, name: str, method: str, arguments: tuple[Any, ...], time_limit: float | None) -> Any:
-        if not self._built:
-            self._model.build_model()
-            self._built = True
-        return _answer(self._model, name, method, arguments)
-
-    def close(self) -> None:
-        if self._built:
-            self._model.terminate()
-
-
-class _Worker:
-    """The model in a process of its own, which is started again when it dies."""
-
-    def __init__(self, model: SynthesisModel, start: Literal["spawn", "fork"]) -> None:
-        if start not in multiprocessing.get_all_start_methods():
-            raise ModelError(f"this system can't start a process by {start!r}. Use spawn.")
-        self._context: Any = multiprocessing.get_context(start)
-        self._model = model
-        self._process: Any = None
-        self._connection: Connection | None = None
-
-    def ask(self, name: str, method: str, arguments: tuple[Any, ...], time_limit: float | None) -> Any:
-        """What a method of the model returned, or an `Unfinished`."""
-        connection = self._alive()
-        try:
-            connection.send((name, method, arguments))
-            if not wait([connection, self._process.sentinel], time_limit):
-                self._kill()
-                return Unfinished(f"{name}: no answer within {time_limit:g} seconds; its process was ended.")
-            return connection.recv()
-        except (EOFError, OSError):
-            return Unfinished(f"{name}: the model's process ended ({self._last_words()}).")
-
-    def close(self) -> None:
-        if self._process is None:
-            return
-        try:
-            if self._connection is not None:
-                self._connection.send(None)
-            self._process.join(60)
-        except OSError:
-            pass
-        self._kill()
-
-    def _alive(self) -> Connection:
-        if self._connection is None:
-            self._connection, theirs = self._context.Pipe()
-            self._process = self._context.Process(target=_serve, args=(self._model, theirs), daemon=False)
-            try:
-                with safe_path():
-                    self._process.start()
-            except (pickle.PicklingError, AttributeError, TypeError) as error:
-                self._process = None
-                raise ModelError(
-                    f"{self._model.name} can't be handed to a fresh process ({error}). Define its class in a module, "
-                    "make the network in build_model and not in __init__, or start it with 'fork'."
-                ) from None
-            theirs.close()
-            try:
-                built = self._connection.recv()
-            except EOFError:
-                raise ModelError(f"the model's process ended before it was built ({self._last_words()}).") from None
-            if isinstance(built, Unfinished):
-                self._kill()
-                raise ModelError(f"build_model of {self._model.name} failed: {built.cause}\n{built.detail}")
-        return self._connection
-
-    def _last_words(self) -> str:
-        self._process.join(10)
-        code = self._process.exitcode
-        self._kill()
-        return f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-
-    def _kill(self) -> None:
-        if self._process is not None and self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        if self._connection is not None:
-            self._connection.close()
-        self._process = self._connection = None
-
-
-def _serve(model: SynthesisModel, connection: Connection) -> None:
-    """What the model's process does: build, answer items until there are none, terminate."""
-    try:
-        model.build_model()
-    except Exception as error:  # reported to the parent process
-        connection.send(Unfinished(f"{type(error).__name__}: {error}", traceback.format_exc()))
-        return
-    connection.send(None)
-    try:
-        while True:
-            try:
-                job = connection.recv()
-            except EOFError:
-                return
-            if job is None:
-                return
-            connection.send(_answer(model, *job))
-    finally:
-        model.terminate()
-
-
-def _answer(model: SynthesisModel, name: str, method: str, arguments: tuple[Any, ...]) -> Any:
-    try:
-        return getattr(model, method)(*arguments)
-    except Exception as error:  # an item that raises must not take the others with it
-        return Unfinished(f"{name}: {type(error).__name__}: {error}", traceback.format_exc())
 
 
 def _best_start(model: SynthesisModel) -> Literal["spawn", "fork"]:
@@ -261,23 +179,21 @@ class _Journal:
 
     def __init__(self, path: Path, *, resume: bool) -> None:
         self._path = path
-        self._lines: dict[str, dict[str, Any]] = {}
-        self._whole = True  # whether the last line was finished
+        self._entries: dict[str, dict[str, Any]] = {}
         if not resume:
             remove(path, below=path.parent)
         elif path.exists():
-            text = path.read_text(encoding="utf-8")
-            self._whole = text.endswith("\n") or not text
-            for line in text.split("\n"):
+            for line in path.read_text(encoding="utf-8").split("\n"):
                 try:
                     entry = json.loads(line)
-                    self._lines[entry["item"]] = entry
+                    self._entries[entry["item"]] = entry
                 except (json.JSONDecodeError, KeyError, TypeError):
                     continue
+            write_file(path, "".join(json.dumps(entry) + "\n" for entry in self._entries.values()))
 
     def find(self, item: Item) -> SynthesisAnswer | None:
         """The pictures of an item, when they were made for these very frames and are still there."""
-        entry = self._lines.get(item.name)
+        entry = self._entries.get(item.name)
         if entry is None or entry.get("asked") != _fingerprint(item):
             return None
         answer = SynthesisAnswer(tuple(entry["own"]), tuple(entry["cross"]))
@@ -286,19 +202,13 @@ class _Journal:
     def write(self, item: Item, answer: SynthesisAnswer) -> None:
         entry = {"item": item.name, "asked": _fingerprint(item), "own": answer.own, "cross": answer.cross}
         with append_file(self._path) as file:
-            file.write(("" if self._whole else "\n") + json.dumps(entry) + "\n")
+            file.write(json.dumps(entry) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        self._whole = True
 
 
 def _fingerprint(item: Item) -> str:
-    """What was asked: the source, appearance and reference frames."""
-    groups: Sequence[Sequence[Path]] = (
-        item.source.images,
-        item.own.images,
-        item.cross.images if item.cross else (),
-        item.appearance.images if item.appearance else (),
-    )
-    text = json.dumps([[str(path) for path in group] for group in groups])
+    """What was asked: the source, own, cross and appearance frames."""
+    groups = (item.source, item.own, item.cross, item.appearance)
+    text = json.dumps([[str(path) for path in frames.images] if frames else [] for frames in groups])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from evenhand.benchmarks.synthesis.features import load_arrays
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array
+from evenhand.files.arrays import read_npy, read_npz
 from evenhand.files.pickles import load_plain, named_arrays
 
 COLUMNS = 85
@@ -29,50 +29,18 @@ COLUMNS = 85
 
 @dataclass(frozen=True)
 class VideoFrames:
-    """Frames of a video, with their parameters."""
+    """Frames of a video, and what else the published package tells a model about them.
 
-    name: str
-    formatted_name: str
+    `infos` has `name`, `formated_name`, `smpls` (images, 85) and `kps` (images, 19, 2), None where they are not known;
+    of a source also `s_n` and `vid_path`, of a reference `self_imitation`, for novel views `views` and `masks`.
+    """
+
     images: tuple[Path, ...]
-    smpls: Array | None = None  # (images, 85)
-    keypoints: Array | None = None  # (images, 19, 2)
-    with_views: bool = False
+    infos: Mapping[str, Any]
 
     def as_dictionary(self) -> dict[str, Any]:
         """The dictionary that the published package hands to a model."""
-        given: dict[str, Any] = {
-            "name": self.name,
-            "formated_name": self.formatted_name,
-            "images": [str(path) for path in self.images],
-            "smpls": self.smpls,
-            "kps": self.keypoints,
-        }
-        if self.with_views:  # the camera and the first joint
-            given["views"] = None if self.smpls is None else self.smpls[:, :6]
-        return given
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceFrames(VideoFrames):
-    """The person to be shown: frames of the source video."""
-
-    folder: Path
-    asked: int  # how many sources were asked for
-
-    def as_dictionary(self) -> dict[str, Any]:
-        return {"s_n": self.asked, "vid_path": str(self.folder), **super().as_dictionary()}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReferenceFrames(VideoFrames):
-    """The frames whose motion or view is to be shown."""
-
-    self_imitation: bool
-    masks: tuple[Path, ...] | None = None
-
-    def as_dictionary(self) -> dict[str, Any]:
-        masks = {} if self.masks is None else {"masks": [str(path) for path in self.masks]}
-        return {**super().as_dictionary(), "self_imitation": self.self_imitation, **masks}
+        return {**self.infos, "images": [str(path) for path in self.images]}
 
 
 @dataclass(frozen=True)
@@ -81,26 +49,19 @@ class Item:
 
     name: str  # the video; with the number of the source where a video has several items
     video: str
-    source: SourceFrames
-    own: ReferenceFrames  # self-imitation, novel views, or the motion of an appearance transfer; also the truth
-    cross: ReferenceFrames | None = None
+    source: VideoFrames
+    own: VideoFrames  # self-imitation, novel views, or the motion of an appearance transfer; also the truth
+    cross: VideoFrames | None = None
     flag: tuple[Path, ...] = ()  # real frames of the source video that cross-imitations are measured against
-    appearance: SourceFrames | None = None
+    appearance: VideoFrames | None = None
 
 
-class BodyParameters(NamedTuple):
-    """What is known of every frame of a video; None where there is no file."""
-
-    smpls: Array | None  # (frames, 85)
-    keypoints: Array | None  # (frames, 19, 2)
-
-
-def read_parameters(folder: Path, *, shape_once: bool = False) -> BodyParameters:
-    """The parameters in a folder; each None when its file is not there.
+def read_parameters(folder: Path, *, shape_once: bool = False) -> dict[str, Array | None]:
+    """`smpls` (frames, 85) and `kps` (frames, 19, 2) of a video's folder; each None when its file is not there.
 
     `shape_once`: the shape is stored once for the whole video.
     """
-    return BodyParameters(_body(folder, shape_once=shape_once), _keypoints(folder))
+    return {"smpls": _body(folder, shape_once=shape_once), "kps": _keypoints(folder)}
 
 
 def _body(folder: Path, *, shape_once: bool) -> Array | None:
@@ -146,6 +107,5 @@ def _arrays(folder: Path, stem: str) -> tuple[Path, Mapping[str, Array]] | None:
     for suffix in (".npz", ".npy"):
         path = folder / f"{stem}{suffix}"
         if path.exists():
-            loaded = load_arrays(path, DataError)
-            return path, {"": loaded} if isinstance(loaded, np.ndarray) else loaded
+            return path, read_npz(path, DataError) if suffix == ".npz" else {"": read_npy(path, DataError)}
     return None

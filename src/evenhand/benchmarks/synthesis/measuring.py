@@ -8,9 +8,9 @@ silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,10 +18,14 @@ from numpy.typing import NDArray
 
 from evenhand.benchmarks.synthesis.features import FOUND, FeatureTable
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
+from evenhand.benchmarks.synthesis.pixel_rows import loading_at
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import DataError, InputError, PredictionError
 from evenhand.core.records import Array
 from evenhand.files.inputs import parse_toml, read
+
+if TYPE_CHECKING:
+    from evenhand.instruments.pictures import Loading
 
 _RECENT = 2  # both sides of a part
 
@@ -75,12 +79,9 @@ class NetworkBuilder:
         return self.options.image_size or 512
 
     @property
-    def loading(self) -> Any:
+    def loading(self) -> Loading:
         """How pictures are loaded for what compares them as they are."""
-        from evenhand.instruments.pictures import HIS_EVALUATORS
-
-        size = (self.options.image_size, self.options.image_size) if self.options.image_size else None
-        return replace(HIS_EVALUATORS, size=size, most_pixels=self.options.most_pixels)
+        return loading_at(self.options.image_size, self.options.most_pixels)
 
     def instrument(self, feature: str) -> Any:
         """The reader or comparer of a feature; raises an InputError that says what is missing."""
@@ -205,8 +206,7 @@ class FrameInstruments:
         """Whether a feature (or a comparison of two frames) is available; what is not is reported once."""
         if name in self.refused:
             return False
-        reason = self._missing_comparison(name) if comparison else self._missing_feature(name)
-        if reason:
+        if reason := self._missing(name, comparison=comparison):
             self.refused[name] = reason
             self.warn(f"{name} is not available: {reason}")
         return not reason
@@ -245,13 +245,11 @@ class FrameInstruments:
         positions = there[readings.positions]
         rows = readings.values
         flagged = hasattr(instrument, "found")  # its first number says whether a face or person was found
-        width = rows.shape[1] - flagged
-        values, reasons = np.full((len(paths), width), np.nan, dtype=np.float32), [""] * len(paths)
-        found = np.zeros(len(paths), dtype=np.bool_)
         vectors = rows[:, 1:] if flagged else rows
         if feature == "logits" and len(vectors):
             vectors = self._logits(instrument, vectors)
-            values = np.full((len(paths), vectors.shape[1]), np.nan, dtype=np.float32)
+        values = np.full((len(paths), vectors.shape[1]), np.nan, dtype=np.float32)
+        found, reasons = np.zeros(len(paths), dtype=np.bool_), [""] * len(paths)
         values[positions] = vectors
         found[positions] = rows[:, 0] > 0 if flagged else True
         for problem in readings.problems:
@@ -280,24 +278,20 @@ class FrameInstruments:
             logits = ready.network.logits(torch.from_numpy(np.asarray(features)).to(ready.device))
         return np.asarray(logits.cpu().numpy())
 
-    def _missing_feature(self, feature: str) -> str:
-        for side in (self.synthesised, self.real):
-            if feature not in side.features:
-                reason = self._no_network(feature, side)
-                if reason:
-                    return reason
-        made, real = (side.features.arrays.get(feature) for side in (self.synthesised, self.real))
+    def _missing(self, name: str, *, comparison: bool) -> str:
+        """Why a feature or comparison is not available. Numbers of a comparison lie beside the synthesised frames."""
+        made, real = (side.features.arrays.get(name) for side in (self.synthesised, self.real))
+        if comparison and made is not None:
+            return ""
+        for side, table in ((self.synthesised, made), (self.real, real)):
+            if (comparison or table is None) and (reason := self._no_network(name, side)):
+                return reason
         if made is not None and real is not None and made.shape[1:] != real.shape[1:]:
             raise PredictionError(
-                f"the features {feature!r} of synthesised frames have shape {made.shape[1:]}, those of real frames "
+                f"the features {name!r} of synthesised frames have shape {made.shape[1:]}, those of real frames "
                 f"{real.shape[1:]}. Read both sides with the same network."
             )
         return ""
-
-    def _missing_comparison(self, name: str) -> str:
-        if name in self.synthesised.features:
-            return ""
-        return self._no_network(name, self.synthesised) or self._no_network(name, self.real)
 
     def _no_network(self, name: str, side: FrameSource) -> str:
         if not side.has_pictures:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from evenhand.benchmarks.synthesis.imitation import Outcome, Unfinished
+from evenhand.benchmarks.synthesis.imitation import Outcome
 from evenhand.benchmarks.synthesis.protocol import Rules
+from evenhand.core.engine import Failed
 from evenhand.core.errors import PredictionError
 
 
@@ -31,7 +32,7 @@ class PairLists(NamedTuple):
 
     own: tuple[FramePair, ...]
     cross: tuple[FramePair, ...]
-    unfinished: tuple[tuple[str, Unfinished], ...]  # items that cost themselves
+    unfinished: tuple[tuple[str, Failed], ...]  # items that cost themselves
 
 
 def pair_up(
@@ -81,11 +82,11 @@ def pair_lists(outcomes: Iterable[Outcome], *, rules: Rules, warn: Callable[[str
     """
     own: list[FramePair] = []
     cross: list[FramePair] = []
-    unfinished: list[tuple[str, Unfinished]] = []
+    unfinished: list[tuple[str, Failed]] = []
     for item, answer, _ in outcomes:
         reason = ""
         made: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
-        if isinstance(answer, Unfinished):
+        if isinstance(answer, Failed):
             unfinished.append((item.name, answer))
             reason = answer.cause
         else:

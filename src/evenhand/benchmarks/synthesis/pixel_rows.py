@@ -21,7 +21,7 @@ from evenhand.files.inputs import MOST_PIXELS
 from evenhand.instruments.ahead import TIME_LIMIT
 
 if TYPE_CHECKING:
-    from evenhand.instruments.pictures import Pixels
+    from evenhand.instruments.pictures import Loading, Pixels
 
 DECODED_AHEAD = 2  # pairs of pictures that wait in memory while one is compared
 PIXELS = ("ssim", "psnr", "ms-ssim", "l1", "mse", "fd-ssim", "flicker")
@@ -44,15 +44,20 @@ def is_of_pixels(name: str) -> bool:
     return name.partition(":")[0] in PIXELS
 
 
+def loading_at(size: int, most_pixels: int) -> Loading:
+    """How pictures are loaded for what compares them as they are: squeezed to a size, or at their own where it is 0."""
+    from evenhand.instruments.pictures import HIS_EVALUATORS
+
+    return replace(HIS_EVALUATORS, size=(size, size) if size else None, most_pixels=most_pixels)
+
+
 def measure_pixels(part: PixelPart, place: Workplace) -> Records:
     """The pixel metrics of some pairs: what a worker does. The next pair is decoded while one is compared."""
     from evenhand.instruments.ahead import ahead
     from evenhand.instruments.errors import PictureError
-    from evenhand.instruments.pictures import HIS_EVALUATORS, Loading, load
+    from evenhand.instruments.pictures import load
 
-    size = part.image_size
-    loading = HIS_EVALUATORS.at(size, size) if size else Loading("his_evaluators", HIS_EVALUATORS.decoder)
-    loading = replace(loading, most_pixels=part.most_pixels)
+    loading = loading_at(part.image_size, part.most_pixels)
     count = len(part.pairs)
     columns: dict[str, Array] = {column_of(name): np.full(count, np.nan) for name in part.names}
     if "psnr" in part.names:

@@ -19,14 +19,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
-from evenhand.benchmarks.synthesis.items import BodyParameters, Item, ReferenceFrames, SourceFrames, read_parameters
+from evenhand.benchmarks.synthesis.items import Item, VideoFrames, read_parameters
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolEntry, ProtocolQuestion, read_protocol
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
 from evenhand.core.records import Array
-
-Frames = TypeVar("Frames", SourceFrames, ReferenceFrames)
 
 
 class Rules(StrEnum):
@@ -108,7 +106,7 @@ class Protocol:
         self._chosen = tuple(_choose(self.entries, pairs, flavour, question, path))
         self._motion = motion
         self._listings: dict[str, Listing] = {}
-        self._parameters: tuple[str, BodyParameters] | None = None
+        self._parameters: tuple[str, dict[str, Array | None]] | None = None
 
     def __len__(self) -> int:
         return len(self._chosen)
@@ -198,7 +196,7 @@ class Protocol:
             )
         return entry.s_n[key]
 
-    def _source(self, video: str, names: Sequence[str]) -> SourceFrames:
+    def _source(self, video: str, names: Sequence[str]) -> VideoFrames:
         listing = self.listing(video)
         if self.rules is Rules.STRICT:
             positions = [_position_of(name, listing, video) for name in names]
@@ -215,12 +213,12 @@ class Protocol:
                         f"{len(listing.names)}. Complete the folder, or use the strict rules, which look up by name."
                     )
         images = [listing.folder / listing.names[position] for position in positions]
-        return self._frames(SourceFrames, video, images, positions, folder=listing.folder, asked=self.sources)
+        return self._frames(video, images, positions, s_n=self.sources, vid_path=str(listing.folder))
 
-    def _reference(self, video: str, window: tuple[int, int], *, self_imitation: bool, what: str) -> ReferenceFrames:
+    def _reference(self, video: str, window: tuple[int, int], *, self_imitation: bool, what: str) -> VideoFrames:
         images = self._cut(self.listing(video), window, f"{video}: the {what}")
         span = slice(window[0], window[1] + 1)
-        return self._frames(ReferenceFrames, video, images, span, self_imitation=self_imitation)
+        return self._frames(video, images, span, self_imitation=self_imitation)
 
     def _novel_view(self, chosen: _Chosen, entry: ProtocolEntry) -> Item:
         video, listing = chosen.video, self.listing(chosen.video)
@@ -232,21 +230,18 @@ class Protocol:
         for name in entry.mask:
             if name not in listing.names:
                 raise DataError(f"{listing.folder / name} does not exist, but {self.path} lists it as a view.")
-        masks = tuple(listing.folder.parent / "pred_masks" / f"mask_{name}" for name in entry.mask)
-        views: dict[str, Any] = {"with_views": True}
-        own = self._frames(ReferenceFrames, video, images, positions, self_imitation=True, masks=masks, **views)
-        source = self._frames(SourceFrames, video, images[:1], positions[:1], folder=listing.folder, asked=1, **views)
+        masks = [str(listing.folder.parent / "pred_masks" / f"mask_{name}") for name in entry.mask]
+        own = self._frames(video, images, positions, self_imitation=True, masks=masks)
+        source = self._frames(video, images[:1], positions[:1], s_n=1, vid_path=str(listing.folder))
         return Item(chosen.name, video, source, own)
 
-    def _frames(
-        self, kind: type[Frames], video: str, images: Sequence[Path], rows: Sequence[int] | slice, **more: Any
-    ) -> Frames:
+    def _frames(self, video: str, images: Sequence[Path], rows: Sequence[int] | slice, **infos: Any) -> VideoFrames:
         """Frames of a video with the rows of its parameters that belong to them."""
         name = video.replace("/", "_") if self.flavour.underscores else video
-        known = self._known(video)
-        return kind(
-            video, name, tuple(images), _rows(known.smpls, rows, video), _rows(known.keypoints, rows, video), **more
-        )
+        known = {key: _rows(array, rows, video) for key, array in self._known(video).items()}
+        if self.question is ProtocolQuestion.NOVEL_VIEW:  # the camera and the first joint
+            known["views"] = None if known["smpls"] is None else known["smpls"][:, :6]
+        return VideoFrames(tuple(images), {"name": video, "formated_name": name, **known, **infos})
 
     def _cut(self, listing: Listing, window: tuple[int, int], what: str) -> tuple[Path, ...]:
         first, last = window
@@ -267,9 +262,9 @@ class Protocol:
             yield "self_imitation", own.range, count
             yield "cross_imitation", cross.range, len(self.listing(cross.target).names)
 
-    def _known(self, video: str) -> BodyParameters:
+    def _known(self, video: str) -> dict[str, Array | None]:
         if not self._with_parameters:
-            return BodyParameters(None, None)
+            return {"smpls": None, "kps": None}
         if self._parameters is None or self._parameters[0] != video:
             folder = self.root / self.flavour.parameters.format(video=video)
             self._parameters = video, read_parameters(folder, shape_once=self.flavour.shape_once)

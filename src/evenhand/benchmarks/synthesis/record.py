@@ -117,7 +117,8 @@ def available_networks(
 ) -> tuple[list[str], list[str]]:
     """The features and the comparisons of two frames that are asked for and can be had here; builds their networks."""
     features = [name for name in features_of(names, rules) if instruments.available(name)]
-    return features, [name for name in _comparisons(names) if instruments.available(name, comparison=True)]
+    others = (name for name in names if not entry_of(name).feature and not is_of_pixels(name))
+    return features, [name for name in others if instruments.available(name, comparison=True)]
 
 
 def _fill_unavailable(columns: dict[str, Array], count: int, wanted: Sequence[str], asked: Asked) -> None:
@@ -306,10 +307,6 @@ def _pixel_parts(pairs: Sequence[FramePair], asked: Asked) -> Iterator[Records]:
         for span in blocks(len(pairs), asked.part)
     ]
     yield from finished(asked.engine.map(measure_pixels, parts), "part")
-
-
-def _comparisons(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if not entry_of(name).feature and not is_of_pixels(name))
 
 
 def _path(pair: FramePair, *, made: bool) -> Path | None:

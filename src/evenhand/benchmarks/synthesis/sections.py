@@ -20,12 +20,9 @@ def paper_table(results: Results) -> Section | None:
     rows: list[tuple[Cell, ...]] = []
     better: list[str] = []
     without: dict[str, list[str]] = {}
-    for estimate, entry in _of_everyone(results):
-        name, output = estimate.metric, estimate.output
-        is_neighbours = entry.name.partition(":")[0] == "neighbours"
-        if output not in _FIRST and not (is_neighbours and output in ("recall", "density", "coverage")):
-            continue
-        shown = NAMES.value(name, output)
+    for estimate, entry in _of_everyone(results, every_output_of="neighbours"):
+        name = estimate.metric
+        shown = NAMES.value(name, estimate.output)
         rows.append((f"{_marked(shown, name, results)} {_ARROWS[entry.direction]}", estimate.number))
         better.append(entry.direction.value)
         if isinstance(estimate.value, Undefined):
@@ -38,10 +35,11 @@ def paper_table(results: Results) -> Section | None:
     return Section("Table", (Table("Metrics", columns, tuple(rows), caption, better=tuple(better)),), name="paper")
 
 
-def _of_everyone(results: Results) -> Iterator[tuple[Estimate, CatalogueEntry]]:
-    """The values of everyone that are in the catalogue, each with what is known of its metric."""
+def _of_everyone(results: Results, every_output_of: str = "") -> Iterator[tuple[Estimate, CatalogueEntry]]:
+    """The first value of each metric in the catalogue, of everyone, with what is known of the metric."""
     for estimate in results.estimates:
-        if estimate.group == EVERYONE:
+        kind = estimate.metric.partition(":")[0]
+        if estimate.group == EVERYONE and (estimate.output in _FIRST or kind == every_output_of):
             with suppress(OptionError):
                 yield estimate, entry_of(estimate.metric)
 
@@ -57,8 +55,6 @@ def how_it_was_measured(results: Results) -> Section | None:
     policies = {fact.name: str(fact.parameters.get("policy", "")) for fact in results.metrics}
     for estimate, entry in _of_everyone(results):
         name = estimate.metric
-        if estimate.output not in _FIRST:
-            continue
         total = estimate.rows + estimate.missing
         share = estimate.rows / total if total else None
         rows.append(
@@ -74,9 +70,7 @@ def how_it_was_measured(results: Results) -> Section | None:
     if not rows:
         return None
     columns = ("metric", "convention", "looks at", "share measured", "frames missing", "policy for the rest")
-    blocks: list[Text | Table] = [
-        Table("What each number is based on", columns, tuple(rows)),
-    ]
+    blocks: list[Text | Table] = [Table("What each number is based on", columns, tuple(rows))]
     by_reason: dict[str, list[str]] = {}
     for name, reason in results.not_available.items():
         by_reason.setdefault(reason, []).append(name)
@@ -92,8 +86,6 @@ def every_convention(run: Any) -> Section:
     results: Results = run.results
     rows: list[tuple[Cell, ...]] = []
     for estimate, entry in _of_everyone(results):
-        if estimate.output not in _FIRST:
-            continue
         value = Interval(
             estimate.number, estimate.low, estimate.high, "" if estimate.number is not None else "undefined"
         )

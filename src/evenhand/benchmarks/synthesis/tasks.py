@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -12,8 +12,6 @@ from typing import Any
 from evenhand.benchmarks.synthesis.availability import announced, limits, needed, unavailable
 from evenhand.benchmarks.synthesis.catalogue import (
     ABOUT,
-    CATALOGUE,
-    CONVENTIONS,
     FACE_FOUND,
     NAMES,
     PERSON_FOUND,
@@ -21,8 +19,8 @@ from evenhand.benchmarks.synthesis.catalogue import (
     STRICT,
     TABLE,
     Region,
+    about_task,
     canonical,
-    cautions,
     column_of,
     entry_of,
     paired_metrics,
@@ -31,14 +29,8 @@ from evenhand.benchmarks.synthesis.catalogue import (
     unpaired_metrics,
     unpaired_names,
 )
-from evenhand.benchmarks.synthesis.codec import FrameAnswers, FrameCodec, ItemAnswers, ItemCodec
-from evenhand.benchmarks.synthesis.data import (
-    ProtocolTruth,
-    against_published,
-    load_folder,
-    load_items,
-    unanswered,
-)
+from evenhand.benchmarks.synthesis.codec import FrameAnswers, FrameCodec, ItemAnswers, ItemCodec, view_frame, view_item
+from evenhand.benchmarks.synthesis.data import ProtocolTruth, against_published, load_folder, load_items, unanswered
 from evenhand.benchmarks.synthesis.features import frame_id
 from evenhand.benchmarks.synthesis.folders import FrameSet
 from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
@@ -56,9 +48,7 @@ from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.benchmarks.synthesis.record import PART, Asked, available_networks, paired_rows, unpaired_rows
 from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured, paper_table
-from evenhand.benchmarks.synthesis.view import view_frame, view_item
 from evenhand.core.measure import AnyMetric
-from evenhand.core.metric import Metric
 from evenhand.core.records import Attribute, Records
 from evenhand.core.task import About, Benchmark, Dataset, Demo, Task, Tools, check_with
 from evenhand.instruments.films import BUFFER
@@ -74,17 +64,15 @@ def record_paired(
         counts = f"{len(made.paths)} synthesised frames for {len(truth.paths)} real ones"
         note_unequal(counts, min(len(made.paths), len(truth.paths)), options.rules, tools.warn)
     pairs = [pair for pair in _by_name(truth, predictions, "frame") if pair.prediction or not by_order]
-    attributes, part = _folder_attributes(truth, dataset.levels), _part_of(truth, made)
-    asked = Asked(paired_names(options.metrics), options, tools.engine, attributes, tools.progress, part=part)
-    yield from paired_rows(pairs, _looks(_sides(made, truth), options, tools, predictions.facts), asked)
+    yield from paired_rows(pairs, *_of_folders(dataset, predictions, options, tools, paired_names(options.metrics)))
 
 
 def record_pictures(
     dataset: Dataset[FrameSet], predictions: FrameAnswers, options: PictureOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per pair of pictures, with the features of both; a picture without a partner is a row with one side."""
-    truth, made = dataset.truth, predictions.frames
-    pairs = _by_name(truth, predictions, "picture")
+    made = predictions.frames
+    pairs = _by_name(dataset.truth, predictions, "picture")
     names = tuple(dict.fromkeys(map(canonical, options.metrics)))
     if options.frames == "number" and not all(entry_of(name).paired for name in names):
         paired_ones = {pair.prediction for pair in pairs}
@@ -92,19 +80,30 @@ def record_pictures(
             if path not in paired_ones:
                 name = frame_id(path, made.root)
                 pairs.append(FramePair(f"{name}:unpaired", name, made.unit_of(name), path, None))
-    attributes, part = _folder_attributes(truth, dataset.levels), _part_of(truth, made)
-    asked = Asked(names, options, tools.engine, attributes, tools.progress, sets=True, part=part)
-    yield from paired_rows(pairs, _looks(_sides(made, truth), options, tools, predictions.facts), asked)
+    yield from paired_rows(pairs, *_of_folders(dataset, predictions, options, tools, names, sets=True))
 
 
-def _by_name(truth: FrameSet, predictions: FrameAnswers, what: str) -> list[FramePair]:
-    """Every real frame with the synthesised one that answers it, if there is one."""
-    pairs = []
-    for name, path in zip(truth.ids, truth.paths, strict=True):
-        answer = predictions.get(name)
-        reason = "" if answer is not None else f"there is no synthesised {what} of this name."
-        pairs.append(FramePair(name, name, truth.unit_of(name), answer, path, reason))
-    return pairs
+def record_unpaired(
+    dataset: Dataset[FrameSet], predictions: FrameAnswers, options: UnpairedOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per frame of either set."""
+    pairs = _sets_of(dataset.truth, predictions.frames, options.pairing)
+    names = unpaired_names(options.metrics)
+    yield from unpaired_rows(pairs, *_of_folders(dataset, predictions, options, tools, names, by_content=True))
+
+
+def record_items(
+    dataset: Dataset[ProtocolTruth], predictions: ItemAnswers, options: ProtocolOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per frame of every item, beside its truth."""
+    yield from paired_rows(*_of_items(dataset, predictions, options, tools, paired_names(options.metrics)))
+
+
+def record_cross(
+    dataset: Dataset[ProtocolTruth], predictions: ItemAnswers, options: CrossOptions, tools: Tools
+) -> Iterator[Records]:
+    """One row per synthesised frame and one per frame of the flag window."""
+    yield from unpaired_rows(*_of_items(dataset, predictions, options, tools, unpaired_names(options.metrics)))
 
 
 def without_motion(dataset: Dataset[FrameSet], predictions: FrameAnswers, options: PictureOptions) -> PictureOptions:
@@ -115,87 +114,25 @@ def without_motion(dataset: Dataset[FrameSet], predictions: FrameAnswers, option
     return replace(options, metrics=tuple(n for n in TABLE if entry_of(n).looks_at is not Region.MOTION))
 
 
-def _sides(made: FrameSet, truth: FrameSet) -> tuple[FrameSource, FrameSource]:
-    return (
-        FrameSource("synthesised", made.features, made.has_pictures),
-        FrameSource("real", truth.features, truth.has_pictures),
-    )
-
-
-def _part_of(*frames: FrameSet) -> int:
-    """How many pairs are measured together: of films, as many as stay decoded."""
-    sizes = [film.size[0] * film.size[1] * 3 for side in frames for film in side.films.values()]
-    return PART if not sizes else max(8, min(PART, int(0.8 * BUFFER) // (2 * max(sizes))))
-
-
-def record_unpaired(
-    dataset: Dataset[FrameSet], predictions: FrameAnswers, options: UnpairedOptions, tools: Tools
-) -> Iterator[Records]:
-    """One row per frame of either set."""
-    truth, made = dataset.truth, predictions.frames
-    pairs = _sets_of(truth, made, options.pairing)
-    attributes = _folder_attributes(truth, dataset.levels)
-    names = unpaired_names(options.metrics)
-    asked = Asked(names, options, tools.engine, attributes, tools.progress, by_content=True)
-    yield from unpaired_rows(pairs, _looks(_sides(made, truth), options, tools, predictions.facts), asked)
-
-
-def record_items(
-    dataset: Dataset[ProtocolTruth], predictions: ItemAnswers, options: ProtocolOptions, tools: Tools
-) -> Iterator[Records]:
-    """One row per frame of every item, beside its truth."""
-    yield from paired_rows(*_item_rows(dataset, predictions, options, tools, paired_names(options.metrics)))
-
-
-def record_cross(
-    dataset: Dataset[ProtocolTruth], predictions: ItemAnswers, options: CrossOptions, tools: Tools
-) -> Iterator[Records]:
-    """One row per synthesised frame and one per frame of the flag window."""
-    yield from unpaired_rows(*_item_rows(dataset, predictions, options, tools, unpaired_names(options.metrics)))
-
-
 def metrics_paired(options: SynthesisOptions) -> tuple[AnyMetric, ...]:
     """The paired metrics, published and corrected."""
-    return paired_metrics(paired_names(options.metrics), options.rules, plain=isinstance(options, PairedOptions))
-
-
-def metrics_pictures(options: PictureOptions) -> tuple[AnyMetric, ...]:
-    """The metrics of the table."""
-    return table_metrics(options.metrics)
+    return paired_metrics(options.metrics, options.rules, plain=isinstance(options, PairedOptions))
 
 
 def metrics_unpaired(options: UnpairedOptions | CrossOptions) -> tuple[AnyMetric, ...]:
     """The unpaired metrics, published and corrected."""
-    return unpaired_metrics(
-        unpaired_names(options.metrics),
-        options.rules,
-        moments=options.frechet == "moments",
-        plain=isinstance(options, UnpairedOptions),
-    )
+    how = {"moments": options.frechet == "moments", "plain": isinstance(options, UnpairedOptions)}
+    return unpaired_metrics(options.metrics, options.rules, **how)
 
 
-def _item_rows(
-    dataset: Dataset[ProtocolTruth],
-    predictions: ItemAnswers,
-    options: ProtocolOptions,
-    tools: Tools,
-    names: tuple[str, ...],
-) -> tuple[list[FramePair], FrameInstruments, Asked]:
-    truth = dataset.truth
-    pairs: list[FramePair] = []
-    for item in truth.items.values():
-        answer = predictions.get(item.name)
-        reason = "the model gave no pictures for this item." if answer is None else ""
-        how: dict[str, Any] = {"rules": options.rules, "warn": tools.warn, "reason": reason}
-        pairs += pair_up(item.name, item.video, answer, item.references, item.asked, **how)
-    sides = FrameSource("synthesised", predictions.features), FrameSource("real", truth.features)
-
-    def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
-        frames = [frame_id(pair.reference, truth.root) if pair.reference else "" for pair in part]
-        return truth.attributes.columns(frames, [pair.unit for pair in part], dataset.levels)
-
-    asked = Asked(names, options, tools.engine, attributes, tools.progress)
-    return pairs, _looks(sides, options, tools, predictions.facts), asked
+def _by_name(truth: FrameSet, predictions: FrameAnswers, what: str) -> list[FramePair]:
+    """Every real frame with the synthesised one that answers it, if there is one."""
+    pairs = []
+    for name, path in zip(truth.ids, truth.paths, strict=True):
+        answer = predictions.get(name)
+        reason = "" if answer is not None else f"there is no synthesised {what} of this name."
+        pairs.append(FramePair(name, name, truth.unit_of(name), answer, path, reason))
+    return pairs
 
 
 def _sets_of(truth: FrameSet, made: FrameSet, pairing: str) -> list[FramePair]:
@@ -215,18 +152,65 @@ def _sets_of(truth: FrameSet, made: FrameSet, pairing: str) -> list[FramePair]:
     ]
 
 
-def _looks(
-    sides: tuple[FrameSource, FrameSource], options: SynthesisOptions, tools: Tools, facts: Mapping[str, Any]
+def _of_folders(
+    dataset: Dataset[FrameSet],
+    predictions: FrameAnswers,
+    options: SynthesisOptions,
+    tools: Tools,
+    names: tuple[str, ...],
+    **how: Any,
+) -> tuple[FrameInstruments, Asked]:
+    """What two folders or films are measured with, and how."""
+    truth, made = dataset.truth, predictions.frames
+    sizes = [film.size[0] * film.size[1] * 3 for side in (truth, made) for film in side.films.values()]
+    # Of films, as many pairs are measured together as stay decoded.
+    together = PART if not sizes else max(8, min(PART, int(0.8 * BUFFER) // (2 * max(sizes))))
+
+    def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
+        return truth.attributes.columns([pair.id for pair in part], [pair.unit for pair in part], dataset.levels)
+
+    asked = Asked(names, options, tools.engine, attributes, tools.progress, part=together, **how)
+    synthesised = FrameSource("synthesised", made.features, made.has_pictures)
+    real = FrameSource("real", truth.features, truth.has_pictures)
+    return _instruments(synthesised, real, options, tools, predictions.facts), asked
+
+
+def _of_items(
+    dataset: Dataset[ProtocolTruth],
+    predictions: ItemAnswers,
+    options: ProtocolOptions,
+    tools: Tools,
+    names: tuple[str, ...],
+) -> tuple[list[FramePair], FrameInstruments, Asked]:
+    """The frames of all items, what they are measured with, and how."""
+    truth = dataset.truth
+    pairs: list[FramePair] = []
+    for item in truth.items.values():
+        answer = predictions.get(item.name)
+        reason = "the model gave no pictures for this item." if answer is None else ""
+        how: dict[str, Any] = {"rules": options.rules, "warn": tools.warn, "reason": reason}
+        pairs += pair_up(item.name, item.video, answer, item.references, item.asked, **how)
+
+    def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
+        frames = [frame_id(pair.reference, truth.root) if pair.reference else "" for pair in part]
+        return truth.attributes.columns(frames, [pair.unit for pair in part], dataset.levels)
+
+    asked = Asked(names, options, tools.engine, attributes, tools.progress)
+    synthesised, real = FrameSource("synthesised", predictions.features), FrameSource("real", truth.features)
+    return pairs, _instruments(synthesised, real, options, tools, predictions.facts), asked
+
+
+def _instruments(
+    synthesised: FrameSource, real: FrameSource, options: SynthesisOptions, tools: Tools, facts: Mapping[str, Any]
 ) -> FrameInstruments:
-    given = {name: tools.instruments[name] for name in tools.instruments}
-    networks = NetworkBuilder(options, tools.device, tools.cache, given, facts["instruments_used"])
+    networks = NetworkBuilder(options, tools.device, tools.cache, dict(tools.instruments), facts["instruments_used"])
     named_before = unavailable(options.metrics, options)
 
     def warn(message: str) -> None:
         if message.partition(" ")[0] not in named_before:
             tools.warn(message)
 
-    looks = FrameInstruments(*sides, networks, warn)
+    looks = FrameInstruments(synthesised, real, networks, warn)
     names = tuple(map(canonical, options.metrics))
     available_networks(looks, names, options.rules)
     announced(names, looks.refused, options)  # stops where nothing is left: a file may be there and damaged
@@ -255,27 +239,6 @@ def _note_networks(
             facts["not_available"][share] = reasons[min(asked)]
 
 
-def _folder_attributes(
-    truth: FrameSet, levels: Mapping[str, tuple[str, ...]]
-) -> Callable[[Sequence[FramePair]], Mapping[str, Attribute]]:
-    def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
-        return truth.attributes.columns([pair.id for pair in part], [pair.unit for pair in part], levels)
-
-    return attributes
-
-
-def _about(data: str, predictions: str, rows: str) -> About:
-    table = "\n".join(
-        f"{entry.name}: {entry.definition}; {entry.direction.value} is better; looks at {entry.looks_at.value}; "
-        f"{'paired' if entry.paired else ''}{' and ' if entry.paired and entry.unpaired else ''}"
-        f"{'unpaired' if entry.unpaired else ''}"
-        for entry in CATALOGUE.values()
-    )
-    names = "; ".join(f"{kind}:{name}" for kind, known in CONVENTIONS.items() for name in known)
-    conventions = tuple(sentence.format(names=names) for sentence in ABOUT.conventions)
-    return About(data, predictions, rows, "video", conventions, ABOUT.licence, cautions(), table)
-
-
 ATTRIBUTES = ("sex", "age", "skin_tone", "clothing", "motion")
 """What results are grouped by unless the user says otherwise, where the data tell it."""
 
@@ -286,111 +249,97 @@ _SHOWN: Mapping[str, Any] = {
     "attributes": ATTRIBUTES,
     "sections": (paper_table, how_it_was_measured),
     "explain": every_convention,
+    "headline": ("ssim", "mean"),
 }
 
 
-def _of_frames(name: str, summary: str, **more: Any) -> Task[FrameSet, FrameAnswers]:
-    check = check_with(load_folder, FrameCodec(), inspect_answers=unanswered)
+def _frame_task(name: str, summary: str, about: About, **more: Any) -> Task[FrameSet, FrameAnswers]:
+    """A task over two folders or films."""
     return Task(
         name=f"synthesis/{name}",
         summary=summary,
+        about=about,
         load=load_folder,
         codec=FrameCodec(),
         view=view_frame,
-        check=check,
-        **_SHOWN,
-        **more,
+        check=check_with(load_folder, FrameCodec(), inspect_answers=unanswered),
+        **{**_SHOWN, **more},
     )
 
 
-def _of_items(
-    name: str,
-    summary: str,
-    question: ProtocolQuestion,
-    options: type[ProtocolOptions] = ProtocolOptions,
-    *,
-    cross: bool = False,
-    row: str = _PAIR_ROW,
-    record: Callable[[Dataset[ProtocolTruth], ItemAnswers, Any, Tools], Iterator[Records]] = record_items,
-    metrics: Callable[[Any], tuple[Metric[Any], ...]] = metrics_paired,
-    headline: tuple[str, str] = ("ssim", "mean"),
+def _item_task(
+    name: str, summary: str, question: ProtocolQuestion, *, cross: bool = False, row: str = _PAIR_ROW, **more: Any
 ) -> Task[ProtocolTruth, ItemAnswers]:
+    """A task with a protocol file."""
     predictions = "predictions.json: item → list of picture paths in frame order; or the folder that the model filled."
     load = partial(load_items, question=question, cross=cross)
+    usual = {"options": ProtocolOptions, "record": record_items, "metrics": metrics_paired}
     return Task(
         name=f"synthesis/{name}",
         summary=summary,
+        about=about_task(ABOUT.protocol, predictions, row),
         load=load,
         codec=ItemCodec(),
-        options=options,
-        about=_about(ABOUT.protocol, predictions, row),
-        record=record,
         view=view_item,
-        metrics=metrics,
-        headline=headline,
         check=check_with(load, ItemCodec(), against_published, unanswered),
-        **_SHOWN,
+        **{**_SHOWN, **usual, **more},
     )
 
 
-pictures = _of_frames(
+pictures = _frame_task(
     "pictures",
     "The table of a paper from two folders of pictures or films, or two films.",
-    aliases=("synthesis",),
-    options=PictureOptions,
-    about=_about(
+    about_task(
         ABOUT.folder.replace("A folder of real frames", "A film, or a folder of real pictures or films"),
         "A folder of pictures or films with the names of the real ones, or a film.",
         "a synthesised picture beside its real one, with the features of both",
     ),
+    aliases=("synthesis",),
+    options=PictureOptions,
     resolve=without_motion,
     record=record_pictures,
-    metrics=metrics_pictures,
-    headline=("ssim", "mean"),
+    metrics=lambda options: table_metrics(options.metrics),
 )
-paired = _of_frames(
+paired = _frame_task(
     "paired",
     "Compare synthesised pictures with their truth, picture by picture.",
-    options=PairedOptions,
-    about=_about(
+    about_task(
         ABOUT.folder, "A folder of pictures with the names of the real ones, or an .npz of features.", _PAIR_ROW
     ),
+    options=PairedOptions,
     record=record_paired,
     metrics=metrics_paired,
-    headline=("ssim", "mean"),
 )
-unpaired = _of_frames(
+unpaired = _frame_task(
     "unpaired",
     "Compare a set of synthesised pictures with a set of real ones.",
+    about_task(ABOUT.folder, "A folder of pictures, or an .npz of features; no names in common are needed.", _SET_ROW),
     options=UnpairedOptions,
-    about=_about(
-        ABOUT.folder, "A folder of pictures, or an .npz of features; no names in common are needed.", _SET_ROW
-    ),
     record=record_unpaired,
     metrics=metrics_unpaired,
     headline=("fid:pytorch-fid", "distance"),
 )
-self_imitation = _of_items(
+self_imitation = _item_task(
     "self_imitation", "A person performing the frames of their own video.", ProtocolQuestion.IMITATION
 )
-cross_imitation = _of_items(
+cross_imitation = _item_task(
     "cross_imitation",
     "A person performing the frames of another's video, beside real frames of their own.",
     ProtocolQuestion.IMITATION,
-    CrossOptions,
     cross=True,
     row=_SET_ROW,
+    options=CrossOptions,
     record=record_cross,
     metrics=metrics_unpaired,
     headline=("fid", "distance"),
 )
-appearance_transfer = _of_items(
+appearance_transfer = _item_task(
     "appearance_transfer",
     "A person in the appearance of another video, in its motion.",
     ProtocolQuestion.APPEARANCE,
-    AppearanceOptions,
+    options=AppearanceOptions,
 )
-novel_view = _of_items("novel_view", "A person seen from other sides.", ProtocolQuestion.NOVEL_VIEW)
+novel_view = _item_task("novel_view", "A person seen from other sides.", ProtocolQuestion.NOVEL_VIEW)
 TASKS = (pictures, self_imitation, cross_imitation, appearance_transfer, novel_view, paired, unpaired)
 
 

@@ -47,7 +47,6 @@ def load(data: Path, options: TableOptions) -> Dataset[Truth]:
 def dataset_of(table: UserTable, options: TableOptions) -> Dataset[Truth]:
     """What the truth's table says of every row, checked."""
     warnings: list[str] = []
-    pairs = isinstance(options, TablePairOptions)
     item = _items(table, options)
     unit = unit_b = None
     if options.unit:
@@ -69,12 +68,12 @@ def dataset_of(table: UserTable, options: TableOptions) -> Dataset[Truth]:
         raise OptionError(f"bins names {unused[0]!r}, which is no column to group by (by={', '.join(options.by)}).")
     attributes: dict[str, Attribute] = {}
     for name in dict.fromkeys(options.by):
-        attributes |= (_pair_attributes if pairs else _attributes)(table, name, options)
+        attributes |= _attributes(table, name, options)
         if len(values := attributes[name].levels) > MANY_NUMBERS and _are_numbers(values):
             warnings.append(
                 f"{name!r} has {len(values)} different numbers, and each is a group: bins={name}:30:60 would make three"
             )
-        if unit is not None and not pairs:
+        if unit is not None and unit_b is None:
             warnings.extend(_crossing(name, attributes[name], unit, options.unit))
     weight = _weights(table, options.weight) if options.weight else None
     truth = Truth(table, item, unit, unit_b, weight, attributes)
@@ -104,34 +103,29 @@ def refuse_repeated(keys: Array, where: str, name: str, problem: type[InputError
         )
 
 
-def _attributes(table: UserTable, name: str, options: TableOptions) -> dict[str, Attribute]:
-    coded = _grouped(table, name, options, options.limits.get(name))
-    if not coded.levels:
-        raise DataError(f"{table.where}: {name!r}, a column to group by, is empty in every row.")
-    return {name: _of_codes(coded.codes, coded.levels)}
-
-
-def _grouped(table: UserTable, column: str, options: TableOptions, limits: Sequence[float] | None) -> Coded:
-    """A column to group by, cut at limits where there are some."""
-    if limits is not None:
-        return table.binned(column, limits)
-    return table.labels(column, "a column to group by", options.most_levels)
-
-
 def _are_numbers(levels: Sequence[str]) -> bool:
     return all(level.lstrip("-").replace(".", "", 1).isdigit() for level in levels)
 
 
-def _pair_attributes(table: UserTable, name: str, options: TableOptions) -> dict[str, Attribute]:
-    """An attribute of pairs: the column of that name, or the group that both people are in, where they are in one.
+def _attributes(table: UserTable, name: str, options: TableOptions) -> dict[str, Attribute]:
+    """The column to group by, cut at limits where there are some; of pairs, also the group that both people are in.
 
     A pair of people of two groups belongs to neither; it counts for everyone. The group of each person stands beside.
     """
+
+    def grouped(column: str) -> Coded:
+        if name in options.limits:
+            return table.binned(column, options.limits[name])
+        return table.labels(column, "a column to group by", options.most_levels)
+
     pairs_of_columns = ([f"{name}{end}" for end in ends] for ends in (("_a", "_b"), ("_1", "_2"), ("1", "2")))
     sides = next((both for both in pairs_of_columns if all(side in table.columns for side in both)), None)
-    if name in table.columns or sides is None:
-        return _attributes(table, name, options)
-    first, second = (_grouped(table, side, options, options.limits.get(name)) for side in sides)
+    if name in table.columns or sides is None or not isinstance(options, TablePairOptions):
+        coded = grouped(name)
+        if not coded.levels:
+            raise DataError(f"{table.where}: {name!r}, a column to group by, is empty in every row.")
+        return {name: _of_codes(*coded)}
+    first, second = map(grouped, sides)
     levels = tuple(dict.fromkeys((*first.levels, *second.levels)))
     codes = {level: code for code, level in enumerate(levels)}
     one, other = recoded(first, codes, -1), recoded(second, codes, -1)
@@ -152,8 +146,7 @@ def _weights(table: UserTable, name: str) -> Array:
         if wrong.any():
             raise DataError(
                 f"{table.where}, row {int(wrong.argmax()) + 1}: the weight {name!r} is {what} "
-                f"({int(wrong.sum()):,} rows). "
-                "Weights are 0 or more."
+                f"({int(wrong.sum()):,} rows). Weights are 0 or more."
             )
     if not weight.any():
         raise DataError(f"{table.where}: every weight in {name!r} is 0.")
@@ -171,10 +164,9 @@ def _crossing(name: str, attribute: Attribute, unit: Array, unit_name: str) -> I
         row = int(other.argmax())
         levels = attribute.levels[first[codes[row]]], attribute.levels[attribute.codes[row]]
         yield (
-            f"{len(np.unique(codes[other])):,} of {len(first):,} units ({unit_name!r}) are in several groups "
-            f"of {name!r}, such as "
-            f"{unit[row]!s} in {levels[0]!r} and {levels[1]!r}: groups share units. If {name!r} describes the unit, "
-            "mend the table"
+            f"{len(np.unique(codes[other])):,} of {len(first):,} units ({unit_name!r}) are in several groups of "
+            f"{name!r}, such as {unit[row]!s} in {levels[0]!r} and {levels[1]!r}: groups share units. If {name!r} "
+            "describes the unit, mend the table"
         )
 
 

@@ -14,7 +14,7 @@ from evenhand.benchmarks.table.codec import TablePredictions, same_table
 from evenhand.benchmarks.table.data import Truth, dataset_of
 from evenhand.benchmarks.table.frame import UserTable, content_fact, from_frame
 from evenhand.benchmarks.table.options import TableOptions
-from evenhand.benchmarks.table.record import record, resolve, user_columns
+from evenhand.benchmarks.table.record import user_columns
 from evenhand.benchmarks.table.tasks import TASKS
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.metric import Metric
@@ -26,7 +26,7 @@ from evenhand.metrics.custom import FunctionMetric
 MetricLike = str | Metric[Any] | Callable[[Array, Array], float]
 MOST_CLASSES = 20  # whole numbers with more different values are numbers, not classes
 _TRUTH, _PREDICTION = "true_value", "predicted_value"  # what a function gets
-_ROLES = ("truth", "prediction", "score", "unit", "key", "weight")
+_ROLES = ("truth", "prediction", "score", "unit", "key", "weight", "unit_b")
 
 
 @dataclass(frozen=True)
@@ -60,37 +60,40 @@ def prepare(
     if asked not in TASKS:
         raise UnknownNameError("kind of table", asked, TASKS)
     task = TASKS[asked]
+    names: list[str] = []
+    own: list[Metric[Any]] = []
+    wrapped: list[Metric[Any]] = []  # functions
     for metric in metrics or ():
-        if not isinstance(metric, (str, Metric)) and not callable(metric):
+        if isinstance(metric, str):
+            names.append(metric)
+        elif isinstance(metric, Metric):
+            own.append(metric)
+        elif callable(metric):
+            name = getattr(metric, "__name__", type(metric).__name__)
+            wrapped.append(FunctionMetric(name, metric, _TRUTH, _PREDICTION))
+        else:
             raise OptionError(f"{metric!r} is no metric: expected a name, a Metric or a function f(truth, prediction).")
-    names = [metric for metric in metrics or () if isinstance(metric, str)]
-    own = [metric for metric in metrics or () if isinstance(metric, Metric)]
-    functions = tuple(
-        FunctionMetric(getattr(metric, "__name__", type(metric).__name__), metric, _TRUTH, _PREDICTION)
-        for metric in metrics or ()
-        if not isinstance(metric, (str, Metric))
-    )
     chosen = parse(
         cast(type[TableOptions], task.options), {**given, **options, "by": tuple(by), "metrics": tuple(names)}
     )
-    _check_roles(table, chosen)
-    dataset = dataset_of(table, chosen)
+    for role in _ROLES:  # every column that was named is there, before anything is paid for
+        if column := getattr(chosen, role, ""):
+            table.series(column, role)
     further = sorted({column for metric in own for column in metric.columns} & set(table.columns))
-    functions += tuple(metric for metric in own if isinstance(metric, FunctionMetric))
-    fact = content_fact(_used(table, chosen, further))
-    dataset = replace(dataset, inputs=(fact,))
-    added = (*own, *(metric for metric in functions if metric not in own))
+    dataset = replace(dataset_of(table, chosen), inputs=(content_fact(_used(table, chosen, further)),))
+    added = (*own, *wrapped)
+    functions = tuple(metric for metric in added if isinstance(metric, FunctionMetric))
     if added:
         task = replace(
             task,
-            record=partial(
-                _record_more, columns=tuple(further), functions=any(isinstance(m, FunctionMetric) for m in added)
-            ),
+            record=partial(_record_more, task.record, further, bool(functions)),
             metrics=partial(_metrics, task.metrics, added, bool(names)),
-            headline=task.headline if names or not metrics else (added[0].name, next(iter(added[0].outputs))),
+            headline=task.headline if names else (added[0].name, next(iter(added[0].outputs))),
         )
     predictions = same_table(table)
-    return PreparedTable(task, dataset, predictions, resolve(dataset, predictions, chosen), functions)
+    if task.resolve:
+        chosen = task.resolve(dataset, predictions, chosen)
+    return PreparedTable(task, dataset, predictions, chosen, functions)
 
 
 def kind_of(table: UserTable, given: Mapping[str, Any]) -> str:
@@ -139,18 +142,17 @@ def cost_of_functions(prepared: PreparedTable, groups: int, draws: int) -> str:
 
 
 def _metrics(task_metrics: Any, added: tuple[Metric[Any], ...], named: bool, options: TableOptions) -> Any:
-    mine = task_metrics(options) if named else ()
-    return (*mine, *added)
+    return (*(task_metrics(options) if named else ()), *added)
 
 
 def _record_more(
+    record: Callable[..., Iterator[Records]],
+    columns: Sequence[str],
+    functions: bool,
     dataset: Dataset[Truth],
     predictions: TablePredictions,
     options: TableOptions,
     tools: Tools,
-    *,
-    columns: tuple[str, ...],
-    functions: bool,
 ) -> Iterator[Records]:
     """The rows of the task with further columns beside, for metrics of the user."""
     more = user_columns(dataset, predictions, columns)
@@ -178,17 +180,9 @@ def _plain_values(table: UserTable, name: str, role: str) -> Array:
     return np.array([*coded.levels, ""])[coded.codes]
 
 
-def _check_roles(table: UserTable, options: TableOptions) -> None:
-    """Every column that was named is there, before anything is paid for."""
-    for role in (*_ROLES, "unit_b"):
-        name = getattr(options, role, "")
-        if name:
-            table.series(name, role)
-
-
 def _used(table: UserTable, options: TableOptions, further: Sequence[str]) -> dict[str, Any]:
     """The columns that the results are based on, as arrays that are the same whatever frame they came in."""
-    names = [getattr(options, role, "") for role in (*_ROLES, "unit_b")]
+    names = [getattr(options, role, "") for role in _ROLES]
     names += [*options.by, *getattr(options, "value", ()), *further]
     for name in options.by:
         names += [side for side in (f"{name}_a", f"{name}_b", f"{name}_1", f"{name}_2") if side in table.columns]

@@ -80,11 +80,9 @@ class UserTable:
         if most is not None and len(coded.levels) > most:
             many = len(coded.levels)
             raise OptionError(
-                f"The column {name!r} of {self.where} has {many:,} different values, which would be {many:,} "
-                "groups and "
-                f"{many * (many - 1) // 2:,} pairs of them ({', '.join(coded.levels[:3])}, …). "
-                f"Group by a coarser column, cut numbers at limits (bins={name}:30:60), or allow it with "
-                f"most_levels={many}."
+                f"The column {name!r} of {self.where} has {many:,} different values, which would be {many:,} groups "
+                f"and {many * (many - 1) // 2:,} pairs of them ({', '.join(coded.levels[:3])}, …). Group by a coarser "
+                f"column, cut numbers at limits (bins={name}:30:60), or allow it with most_levels={many}."
             )
         return coded
 
@@ -236,35 +234,25 @@ def _checked(columns: Mapping[str, Any], rows: int) -> UserTable:
 
 
 def _series(name: str, column: Any) -> pl.Series:
-    if isinstance(column, pl.Series):
-        return column
-    native = getattr(column, "to_native", lambda: column)()
+    native = getattr(column, "to_native", lambda: column)()  # of a series of narwhals
     if isinstance(native, pl.Series):
         return native
     categories: list[str] | None = None
-    if hasattr(native, "to_native") or type(native).__module__.partition(".")[0] not in ("builtins", "numpy"):
+    values: Any = native
+    if native is not column:
         import narwhals as nw
 
-        if isinstance(column, nw.Series):
-            if column.dtype in (nw.Categorical, nw.Enum):
-                ordered = getattr(getattr(native, "cat", None), "ordered", False)
-                categories = [str(value) for value in column.cat.get_categories().to_list()] if ordered else None
-                column = column.cast(nw.String)
-            values: Any = column.to_list() if not column.dtype.is_numeric() else column.to_numpy()
-        else:
-            values = list(native)
-    else:
-        values = native
-    array = values if isinstance(values, np.ndarray) and values.dtype.kind in "biuf" else None
-    if array is None:
-        listed = [
-            None if _is_missing(value) else value
-            for value in (values.tolist() if isinstance(values, np.ndarray) else values)
-        ]
-        series = pl.Series(name, listed, strict=False)
-    else:
-        series = pl.Series(name, np.ascontiguousarray(array))
-    return series.cast(pl.Enum(categories)) if categories is not None else series
+        if column.dtype in (nw.Categorical, nw.Enum):
+            if getattr(getattr(native, "cat", None), "ordered", False):
+                categories = [str(value) for value in column.cat.get_categories().to_list()]
+            column = column.cast(nw.String)
+        values = column.to_numpy() if column.dtype.is_numeric() else column.to_list()
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "biuf":
+            return pl.Series(name, np.ascontiguousarray(values))
+        values = values.tolist()
+    series = pl.Series(name, [None if _is_missing(value) else value for value in values], strict=False)
+    return series if categories is None else series.cast(pl.Enum(categories))
 
 
 def _is_missing(value: Any) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from evenhand.benchmarks.table.codec import TablePredictions
 from evenhand.benchmarks.table.data import Truth, recoded
 from evenhand.benchmarks.table.frame import Coded, UserTable
 from evenhand.benchmarks.table.options import (
-    FunctionOptions,
     LabelOptions,
     NumberOptions,
     ScoreOptions,
@@ -24,19 +23,22 @@ from evenhand.core.errors import DataError, PredictionError, UnknownNameError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import Dataset, Tools
 
-O = TypeVar("O", bound=TableOptions)  # noqa: E741  # the letter of the word
+ColumnReader = Callable[[Truth, TablePredictions, Any, Tools], dict[str, Any]]  # `_keep`: which rows have a truth
 _NO_TRUTH = "the truth is missing"
 
 
 def record(
-    dataset: Dataset[Truth], predictions: TablePredictions, options: TableOptions, tools: Tools
+    read_columns: ColumnReader,
+    dataset: Dataset[Truth],
+    predictions: TablePredictions,
+    options: TableOptions,
+    tools: Tools,
 ) -> Iterator[Records]:
     """One row per row of the table that has a truth; the others are counted."""
-    reader = next(reader for kind, reader in READERS.items() if isinstance(options, kind))
     truth = dataset.truth
     given = {"item": truth.item, "unit": truth.unit, "unit_b": truth.unit_b, "sample_weight": truth.weight}
     columns = {name: column for name, column in given.items() if column is not None}
-    columns |= reader(truth, predictions, options, tools)
+    columns |= read_columns(truth, predictions, options, tools)
     keep = columns.pop("_keep", None)
     rows = Records(columns, truth.attributes)
     if keep is not None and not keep.all():
@@ -58,43 +60,49 @@ def user_columns(dataset: Dataset[Truth], predictions: TablePredictions, names: 
     return columns
 
 
-def resolve(dataset: Dataset[Truth], predictions: TablePredictions, options: O) -> O:
-    """The options with what only the data tell: classes, the positive one, whether scores are probabilities."""
+def resolve_labels(dataset: Dataset[Truth], predictions: TablePredictions, options: LabelOptions) -> LabelOptions:
+    """The options with what only the data tell: the classes, and the positive one of two."""
+    where, truth = dataset.truth.table.where, options.truth
+    labels = options.labels or dataset.truth.table.labels(truth, "truth").levels
+    if not labels:
+        raise DataError(f"{where}: the truth {truth!r} is empty in every row.")
+    if len(labels) < 2:
+        raise DataError(
+            f"{where}: the truth {truth!r} has one class only ({labels[0]}). "
+            "Name the classes with labels=…, or another column."
+        )
+    if len(labels) > options.most_levels:
+        raise DataError(
+            f"{where}: the truth {truth!r} has {len(labels):,} different values. If they are numbers, "
+            "evaluate them as table/numbers; else allow so many classes with most_levels."
+        )
+    positive = options.positive or (labels[1] if len(labels) == 2 else "")
+    if positive and positive not in labels:
+        raise UnknownNameError("class", positive, labels, "positive=… names it.")
+    return replace(options, labels=tuple(labels), positive=positive)
+
+
+def resolve_scores(dataset: Dataset[Truth], predictions: TablePredictions, options: ScoreOptions) -> ScoreOptions:
+    """The options with what only the data tell: the positive class, and whether scores are probabilities."""
     table = dataset.truth.table
-    if isinstance(options, LabelOptions):
-        labels = options.labels or table.labels(options.truth, "truth").levels
-        if not labels:
-            raise DataError(f"{table.where}: the truth {options.truth!r} is empty in every row.")
-        if len(labels) < 2:
-            raise DataError(
-                f"{table.where}: the truth {options.truth!r} has one class only ({labels[0]}). "
-                "Name the classes with labels=…, or another column."
-            )
-        if len(labels) > options.most_levels:
-            raise DataError(
-                f"{table.where}: the truth {options.truth!r} has {len(labels):,} different values. If they are "
-                "numbers, "
-                "evaluate them as table/numbers; else allow so many classes with most_levels."
-            )
-        positive = options.positive or (labels[1] if len(labels) == 2 else "")
-        if positive and positive not in labels:
-            raise UnknownNameError("class", positive, labels, "positive=… names it.")
-        return replace(options, labels=tuple(labels), positive=positive)
-    if isinstance(options, ScoreOptions):
-        levels = table.labels(options.truth, "truth").levels
-        if len(levels) != 2 and not (options.positive and options.positive in levels):
-            raise DataError(
-                f"{table.where}: the truth {options.truth!r} of scores must have two classes, and has "
-                f"{len(levels)} ({', '.join(levels[:5])}). Name the one that scores are for, positive=…."
-            )
-        probabilities = options.probabilities
-        if probabilities is None:
-            probabilities = _between_0_and_1(predictions.content.numbers(options.score, "score"))
-        return replace(options, positive=options.positive or levels[1], probabilities=probabilities)
-    if isinstance(options, ValueOptions) and not options.scale:
-        columns = [predictions.content.numbers(name, "value") for name in options.value]
-        return replace(options, scale=(0.0, 1.0)) if all(map(_between_0_and_1, columns)) else options
-    return options
+    levels = table.labels(options.truth, "truth").levels
+    if len(levels) != 2 and not (options.positive and options.positive in levels):
+        raise DataError(
+            f"{table.where}: the truth {options.truth!r} of scores must have two classes, and has "
+            f"{len(levels)} ({', '.join(levels[:5])}). Name the one that scores are for, positive=…."
+        )
+    probabilities = options.probabilities
+    if probabilities is None:
+        probabilities = _between_0_and_1(predictions.content.numbers(options.score, "score"))
+    return replace(options, positive=options.positive or levels[1], probabilities=probabilities)
+
+
+def resolve_values(dataset: Dataset[Truth], predictions: TablePredictions, options: ValueOptions) -> ValueOptions:
+    """The options with the scale from 0 to 1, where none was given and no value leaves it."""
+    if options.scale:
+        return options
+    columns = [predictions.content.numbers(name, "value") for name in options.value]
+    return replace(options, scale=(0.0, 1.0)) if all(map(_between_0_and_1, columns)) else options
 
 
 def _between_0_and_1(values: Array) -> bool:
@@ -102,7 +110,7 @@ def _between_0_and_1(values: Array) -> bool:
     return bool(len(there)) and bool(there.min() >= 0) and bool(there.max() <= 1)
 
 
-def _label_columns(truth: Truth, predictions: TablePredictions, options: LabelOptions, tools: Tools) -> dict[str, Any]:
+def label_columns(truth: Truth, predictions: TablePredictions, options: LabelOptions, tools: Tools) -> dict[str, Any]:
     true = truth.table.labels(options.truth, "truth")
     predicted = predictions.content.labels(options.prediction, "prediction")
     if not predicted.levels:
@@ -114,26 +122,24 @@ def _label_columns(truth: Truth, predictions: TablePredictions, options: LabelOp
     known = [level for level in predicted.levels if level in classes]
     if not known:
         raise PredictionError(
-            f"{predictions.content.where}: no prediction in {options.prediction!r} "
-            f"({', '.join(predicted.levels[:4])}) is "
-            f"one of the classes of {options.truth!r} ({', '.join(options.labels[:4])}). Are they of different types?"
+            f"{predictions.content.where}: no prediction in {options.prediction!r} ({', '.join(predicted.levels[:4])}) "
+            f"is one of the classes of {options.truth!r} ({', '.join(options.labels[:4])}). "
+            "Are they of different types?"
         )
     codes = predictions.aligned(predicted.codes, -1)
     answer = recoded(Coded(codes, predicted.levels), classes, len(classes))
     outside = int(((answer == len(classes)) & (codes >= 0)).sum())
     if outside:
         other = [level for level in predicted.levels if level not in classes]
-        tools.warn(
-            f"{outside:,} predictions are none of the classes ({', '.join(other[:4])}): they count as wrong, "
-            "as `unknown`"
-        )
-    if int((codes < 0).sum()):
-        tools.warn(f"{int((codes < 0).sum()):,} rows have no prediction: they count as wrong, as `unknown`")
+        shown = ", ".join(other[:4])
+        tools.warn(f"{outside:,} predictions are none of the classes ({shown}): they count as wrong, as `unknown`")
+    if missing := int((codes < 0).sum()):
+        tools.warn(f"{missing:,} rows have no prediction: they count as wrong, as `unknown`")
     code = recoded(true, classes, -1)
     return {"truth": code.clip(min=0), "answer": answer, "right": answer == code, "_keep": code >= 0}
 
 
-def _score_columns(truth: Truth, predictions: TablePredictions, options: ScoreOptions, tools: Tools) -> dict[str, Any]:
+def score_columns(truth: Truth, predictions: TablePredictions, options: ScoreOptions, tools: Tools) -> dict[str, Any]:
     true = truth.table.labels(options.truth, "truth")
     score = predictions.aligned(predictions.content.numbers(options.score, "score"), np.nan)
     same = np.asarray(true.codes == true.levels.index(options.positive))
@@ -142,9 +148,7 @@ def _score_columns(truth: Truth, predictions: TablePredictions, options: ScoreOp
     return {"score": _or_lowest(score), "same": same, "squared_error": squared_error, "_keep": true.codes >= 0}
 
 
-def _number_columns(
-    truth: Truth, predictions: TablePredictions, options: NumberOptions, tools: Tools
-) -> dict[str, Any]:
+def number_columns(truth: Truth, predictions: TablePredictions, options: NumberOptions, tools: Tools) -> dict[str, Any]:
     true = truth.table.numbers(options.truth, "truth")
     predicted = predictions.aligned(predictions.content.numbers(options.prediction, "prediction"), np.nan)
     _say_missing(predicted, options.prediction, tools)
@@ -153,7 +157,7 @@ def _number_columns(
     return {"truth": true, "prediction": predicted, "error": error, **within, "_keep": ~np.isnan(true)}
 
 
-def _pair_columns(
+def pair_columns(
     truth: Truth, predictions: TablePredictions, options: TablePairOptions, tools: Tools
 ) -> dict[str, Any]:
     same = truth.table.truths(options.truth, "truth")
@@ -177,7 +181,7 @@ def _or_lowest(score: Array) -> Array:
     return np.where(np.isnan(score), -np.inf, score)
 
 
-def _value_columns(truth: Truth, predictions: TablePredictions, options: ValueOptions, tools: Tools) -> dict[str, Any]:
+def value_columns(truth: Truth, predictions: TablePredictions, options: ValueOptions, tools: Tools) -> dict[str, Any]:
     columns = {}
     for name in options.value:
         values = predictions.aligned(predictions.content.numbers(name, "value"), np.nan)
@@ -194,24 +198,13 @@ def _value_columns(truth: Truth, predictions: TablePredictions, options: ValueOp
     return columns
 
 
-READERS: Mapping[type[TableOptions], Any] = {
-    LabelOptions: _label_columns,
-    ScoreOptions: _score_columns,
-    NumberOptions: _number_columns,
-    TablePairOptions: _pair_columns,
-    ValueOptions: _value_columns,
-    FunctionOptions: lambda truth, predictions, options, tools: {},
-}
-
-
 def _refuse_scores(table: UserTable, options: LabelOptions, predicted: Coded) -> None:
     """A prediction that holds many fractions is a score, not a label."""
     series = table.series(options.prediction, "prediction")
     if series.dtype.is_float() and len(predicted.levels) > max(20, 2 * len(options.labels)):
         raise PredictionError(
-            f"{table.where}: {options.prediction!r} was given as predicted label, but holds "
-            f"{len(predicted.levels):,} different "
-            f"numbers ({', '.join(predicted.levels[:3])}, …). Scores are evaluated as table/scores, with "
+            f"{table.where}: {options.prediction!r} was given as predicted label, but holds {len(predicted.levels):,} "
+            f"different numbers ({', '.join(predicted.levels[:3])}, …). Scores are evaluated as table/scores, with "
             f"score={options.prediction}."
         )
 

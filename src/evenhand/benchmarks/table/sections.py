@@ -22,15 +22,18 @@ def fairness_numbers(results: Results) -> Mapping[str, Mapping[str, float]]:
     Demographic parity compares selection rates, equalised odds the worse of true and false positive rates. Only groups
     that are large enough count; a number that is undefined is left out.
     """
-    rates: dict[str, dict[str, float]] = {}
+    rates: dict[str, dict[str, Mapping[str, Any]]] = {}
     for summary in results.summaries:
         if summary.metric == "rates" and summary.output in ("selection_rate", *_ODDS):
-            mine = rates.setdefault(" × ".join(summary.by), {})
-            for kind, name in (("difference", "max_gap"), ("ratio", "min_over_max_ratio")):
-                value = summary.values.get(name)
-                if isinstance(value, float):
-                    mine[f"{summary.output} {kind}"] = value
-    return {by: _named(values) for by, values in rates.items()}
+            rates.setdefault(" × ".join(summary.by), {})[summary.output] = summary.values
+    numbers: dict[str, dict[str, float]] = {by: {} for by in rates}
+    for by, values in rates.items():
+        for kind, key, worst in (("difference", "max_gap", max), ("ratio", "min_over_max_ratio", min)):
+            for name, outputs in (("demographic parity", ("selection_rate",)), ("equalized odds", _ODDS)):
+                known = [value for output in outputs if isinstance(value := values.get(output, {}).get(key), float)]
+                if len(known) == len(outputs):
+                    numbers[by][f"{name} {kind}"] = worst(known)
+    return numbers
 
 
 def fairness_differences(results: Results) -> Section | None:
@@ -44,9 +47,8 @@ def fairness_differences(results: Results) -> Section | None:
         "Parity",
         [
             Text(
-                "Demographic parity compares how often the positive class is predicted, equalised odds the "
-                "worse of true "
-                "and false positive rates. Whether a difference is more than chance is said under the gaps of "
+                "Demographic parity compares how often the positive class is predicted, equalised odds the worse of "
+                "true and false positive rates. Whether a difference is more than chance is said under the gaps of "
                 "these rates."
             ),
             Table("Differences and ratios between groups", ("by", *columns), rows),
@@ -75,8 +77,7 @@ def verification_section(results: Results) -> Section | None:
     blocks: list[Any] = [
         Text(
             "One threshold for everyone. FMR: impostor pairs of two people of the group that are accepted; "
-            "FNMR: genuine "
-            "pairs of the group that are not. Limits come from resampling people."
+            "FNMR: genuine pairs of the group that are not. Limits come from resampling people."
         )
     ]
     for name, sheet in sheets.items():
@@ -98,14 +99,3 @@ def verification_section(results: Results) -> Section | None:
 def _number(value: Any) -> Any:
     """A number, or why there is none."""
     return value.get("undefined", "undefined") if isinstance(value, dict) else value
-
-
-def _named(values: Mapping[str, float]) -> dict[str, float]:
-    named: dict[str, float] = {}
-    for kind, worst in (("difference", max), ("ratio", min)):
-        if f"selection_rate {kind}" in values:
-            named[f"demographic parity {kind}"] = values[f"selection_rate {kind}"]
-        odds = [values[f"{rate} {kind}"] for rate in _ODDS if f"{rate} {kind}" in values]
-        if len(odds) == len(_ODDS):
-            named[f"equalized odds {kind}"] = worst(odds)
-    return named

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from evenhand.benchmarks.table import demo, detection
+from evenhand.benchmarks.table import demo, detection, record
 from evenhand.benchmarks.table.codec import TableCodec, TablePredictions
 from evenhand.benchmarks.table.data import Truth, load
 from evenhand.benchmarks.table.options import (
@@ -19,7 +19,6 @@ from evenhand.benchmarks.table.options import (
     TablePairOptions,
     ValueOptions,
 )
-from evenhand.benchmarks.table.record import record, resolve
 from evenhand.benchmarks.table.sections import TEXTS, fairness_differences, verification_extras, verification_section
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.metric import POSITIVE, UNIT_SCALE, Direction, Metric, Scale
@@ -101,6 +100,7 @@ def _task(
     name: str,
     summary: str,
     options: type[TableOptions],
+    columns: record.ColumnReader,
     metrics: Callable[[Any, str | None], Metrics],
     rows: str = "a row of the table",
     **more: Any,
@@ -111,8 +111,7 @@ def _task(
         load=load,
         codec=TableCodec(),
         options=options,
-        record=record,
-        resolve=resolve,
+        record=partial(record.record, columns),
         metrics=partial(_chosen, metrics),
         attributes_option="by",
         data_optional=True,
@@ -122,24 +121,25 @@ def _task(
 
 
 labels = _task(
-    "labels", "Classes: a true and a predicted label per row.", LabelOptions, _label_metrics,
-    headline=("labels", "accuracy"), sections=(fairness_differences,),
+    "labels", "Classes: a true and a predicted label per row.", LabelOptions, record.label_columns, _label_metrics,
+    headline=("labels", "accuracy"), sections=(fairness_differences,), resolve=record.resolve_labels,
 )  # fmt: skip
 scores = _task(
-    "scores", "Scores: a number per row, and a truth that is yes or no.", ScoreOptions, _score_metrics,
-    headline=("ranking", "AUC"),
+    "scores", "Scores: a number per row, and a truth that is yes or no.", ScoreOptions, record.score_columns,
+    _score_metrics, headline=("ranking", "AUC"), resolve=record.resolve_scores,
 )  # fmt: skip
 numbers = _task(
-    "numbers", "Numbers: a true and a predicted one per row.", NumberOptions, _number_metrics,
+    "numbers", "Numbers: a true and a predicted one per row.", NumberOptions, record.number_columns, _number_metrics,
     headline=("mae", "error"),
 )  # fmt: skip
 pairs = _task(
-    "pairs", "Verification: pairs of people with a score.", TablePairOptions, _pair_metrics, "a pair of people",
-    extras=verification_extras, sections=(verification_section,), badness=misplacement,
+    "pairs", "Verification: pairs of people with a score.", TablePairOptions, record.pair_columns, _pair_metrics,
+    "a pair of people", extras=verification_extras, sections=(verification_section,), badness=misplacement,
 )  # fmt: skip
 values = _task(
-    "values", "Any column with a number per row, such as an overlap: its mean.", ValueOptions, _value_metrics
-)
+    "values", "Any column with a number per row, such as an overlap: its mean.", ValueOptions, record.value_columns,
+    _value_metrics, resolve=record.resolve_values,
+)  # fmt: skip
 detections = Task(
     name="table/detection",
     summary="Detections in COCO's format, with groups from a table.",
@@ -161,8 +161,9 @@ benchmark = Benchmark(
     names=DisplayNames(**{**_NAMES, "values": (*_NAMES["values"], *VERIFICATION_VALUES)}),
 )
 functions = _task(
-    "functions", "Functions of the user, f(truth, prediction).", FunctionOptions, lambda options, weight: ()
-)
+    "functions", "Functions of the user, f(truth, prediction).", FunctionOptions,
+    lambda truth, predictions, options, tools: {}, lambda options, weight: (),
+)  # fmt: skip
 TASKS: Mapping[str, Task[Truth, TablePredictions]] = {
     # Functions are not in files, and detections not in frames.
     task.name.partition("/")[2]: task

@@ -17,49 +17,14 @@ from evenhand.benchmarks.uccs.record import record_detection, record_identificat
 from evenhand.benchmarks.uccs.sections import badness, explain_curve, points_section, view_watchlist
 from evenhand.core.errors import DataError
 from evenhand.core.metric import Metric
-from evenhand.core.names import DisplayNames
 from evenhand.core.records import Records
-from evenhand.core.task import About, Benchmark, Dataset, Demo, Task, Tools
+from evenhand.core.task import Benchmark, Dataset, Demo, Task, Tools
+from evenhand.files.packaged import FamilyTexts
 from evenhand.metrics.curves import FreeResponse, OpenSet
 from evenhand.metrics.means import Rate
 
+TEXTS = FamilyTexts(__package__)
 ATTRIBUTES = ("lighting", "weather")  # columns that people add to the table; grouped by when they are there
-
-DATA = """\
-DATA/
-  validation.csv                   FILE, FACE_ID, SUBJECT_ID, FACE_X, FACE_Y, FACE_WIDTH, FACE_HEIGHT
-  exclude_gallery_validation.txt   one face id per line (optional)
-  gallery.csv                      FILE, SUBJECT_ID, REYE_X … LMOUTH_Y (needed for baselines and scoring)
-  validation_images/, gallery_images/NNNN/   (needed for baselines only)
-Group by listed, face_height, or any further column of validation.csv (LIGHTING, …) in small letters."""
-
-_AT = r"@(\S+)"
-NAMES = DisplayNames(
-    values=(
-        (rf"froc: DR{_AT} shared", r"Detection rate at \1 false detections per image (one threshold for all groups)"),
-        (rf"froc: DR{_AT}", r"Detection rate at \1 false detections per image (own threshold)"),
-        (r"froc: sum", "Sum of detection rates"),
-        (
-            rf"oroc_rank(\d+): TPIR{_AT} shared",
-            r"Rank-\1 TPIR at \2 false identifications per image (one threshold for all groups)",
-        ),
-        (rf"oroc_rank(\d+): TPIR{_AT}", r"Rank-\1 TPIR at \2 false identifications per image (own threshold)"),
-        (rf"oroc_documented_rank(\d+): TPIR{_AT}( shared)?", r"Rank-\1 TPIR at \2 as documented\3"),
-        (r"oroc_rank(\d+): sum", r"Sum of rank-\1 TPIR"),
-        ("found: rate", "Faces found"),
-        ("named first: rate", "Known faces named first"),
-    ),
-    shares=(r".*: (DR|TPIR)@.*", "found: rate", "named first: rate"),
-    tasks={"uccs/detection": "UCCS: face detection", "uccs/identification": "UCCS: watchlist identification"},
-    items="faces",
-)
-
-CONVENTIONS = (
-    "Overlaps in single precision, best pair first; equal to the limit counts.",
-    "The number of faces is lowered by the length of the exclusion list, whatever its ids are.",
-    "Thresholds are the distinct scores of false alarms; a rate is read at the lowest threshold that allows it.",
-    "`NAME shared`: the rate at the threshold that was set on everyone; compare groups by it.",
-)
 
 
 def _record(
@@ -97,21 +62,8 @@ def _demo(folder: Path) -> Sequence[Demo]:
     return write_demo(folder)
 
 
-def _about(predictions: str, faces: str, conventions: tuple[str, ...] = (), cautions: tuple[str, ...] = ()) -> About:
-    return About(
-        data=DATA,
-        predictions=predictions,
-        rows=f"an image, a face ({faces}), a false or ignored detection, an absent exclusion",
-        unit="image",
-        conventions=(*CONVENTIONS, *conventions),
-        licence="The pictures show people who were not asked; the challenge's terms forbid passing them on.",
-        cautions=cautions,
-    )
-
-
 detection = Task(
-    name="uccs/detection",
-    summary="Find the faces in surveillance pictures; false detections are counted per image.",
+    **TEXTS.task("detection"),
     load=load,
     codec=WatchlistDetectionCodec(),
     options=WatchlistDetectionOptions,
@@ -124,33 +76,16 @@ detection = Task(
     sections=(points_section,),
     check=check,
     explain=explain_curve,
-    about=_about(
-        "A detection score file: one line per detection, box as left, top, width, height. "
-        "A recognition score file will do.",
-        "found, missed, excluded",
-        cautions=("Detections on images without any annotated face are left out; they are counted in the coverage.",),
-    ),
 )
 
 identification = replace(
     detection,
-    name="uccs/identification",
-    summary="Name the people of a watchlist in surveillance pictures, and nobody else.",
+    **TEXTS.task("identification"),
     codec=WatchlistIdentificationCodec(),
     options=WatchlistIdentificationOptions,
     record=partial(_record, record_identification),
     metrics=_identification_metrics,
     headline=("oroc_rank1", "TPIR@0.1 shared"),
-    about=_about(
-        "A recognition score file: one line per detection with one similarity per subject; "
-        "its binary store (NAME.npy with NAME.ids.npz); or a TOML naming the stores of gallery and probes.",
-        "known, unknown, missed, excluded",
-        (
-            "A known face whose true name is not within the rank is missed; it is no false identification.",
-            "`oroc_documented_rankN`: every similarity is a threshold, as the challenge's documentation says.",
-            "A true name that ties with others stands behind them (`ties`).",
-        ),
-    ),
 )
 
 benchmark = Benchmark(
@@ -158,5 +93,5 @@ benchmark = Benchmark(
     "UCCS watchlist challenge: open-set face detection and identification in the wild",
     (detection, identification),
     demo=_demo,
-    names=NAMES,
+    names=TEXTS.names(),
 )

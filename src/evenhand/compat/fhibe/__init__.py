@@ -12,27 +12,41 @@ or, without any change, as `python -m evenhand.compat.fhibe SCRIPT`, or after on
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand.compat.fhibe.alias import install_alias
     from evenhand.compat.fhibe.evaluate import evaluate_task
     from evenhand.compat.fhibe.models import BaseModelWrapper
     from evenhand.compat.fhibe.reporting import BiasReport
 
 __all__ = ["BaseModelWrapper", "BiasReport", "evaluate_task", "install_alias"]
 
-_MODULES = {
-    "evaluate_task": "evaluate",
-    "BiasReport": "reporting",
-    "BaseModelWrapper": "models",
-    "install_alias": "alias",
-}
+_ENTRIES = {"evaluate_task": "evaluate", "BiasReport": "reporting", "BaseModelWrapper": "models"}
+_PUBLISHED_NAME = "fhibe_eval_api"
+_PUBLISHED_MODULES = (
+    *("common", "common.data", "common.loaders", "common.utils"),
+    *("evaluate", "evaluate.constants", "evaluate.evaluate", "evaluate.utils"),
+    *("models", "models.base_model"),
+    *("reporting", "reporting.reporting", "reporting.utils"),
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        from importlib import import_module
-
-        return getattr(import_module(f"evenhand.compat.fhibe.{_MODULES[name]}"), name)
+    if name in _ENTRIES:
+        return getattr(import_module(f"{__name__}.{_ENTRIES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def install_alias() -> None:
+    """Let `import fhibe_eval_api` and its modules mean this drop-in, in this process.
+
+    Raises ImportError when the published package itself has been imported already.
+    """
+    package = sys.modules[__name__]
+    if sys.modules.get(_PUBLISHED_NAME, package) is not package:
+        raise ImportError(f"{_PUBLISHED_NAME} is imported already; call install_alias() before anything imports it.")
+    sys.modules[_PUBLISHED_NAME] = package
+    for name in _PUBLISHED_MODULES:
+        sys.modules[f"{_PUBLISHED_NAME}.{name}"] = import_module(f"{__name__}.{name}")

@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
-from evenhand.compat.fhibe.alias import install_alias
+from evenhand.compat.fhibe import install_alias
 from evenhand.core.printing import printable
 
 

@@ -16,9 +16,10 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,13 +28,14 @@ from evenhand.benchmarks.uccs.detections import ImageDetections, from_corners, r
 from evenhand.benchmarks.uccs.scoring import score_stores, write_binary, write_text
 from evenhand.benchmarks.uccs.stores import StoreOrigin, begin_stores, save_store, write_origin
 from evenhand.compat.uccs.config import Configuration
-from evenhand.core.engine import Engine, Failed, Workplace, cause_of
+from evenhand.core.engine import Failed, Workplace, cause_of
 from evenhand.core.errors import DataError, EvenhandError, OptionError, PartError
 from evenhand.core.printing import duration
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact, Unanswered
 from evenhand.files.inputs import hash_text
 from evenhand.files.writing import make_folder, remove, write_file
+from evenhand.geometry.boxes import corners
 from evenhand.store.journal import Journal, read_journal
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from evenhand.instruments.pictures import Pixels
 
 Say = Callable[[str], None]
+Answer = ImageDetections | Unanswered  # of a picture, or why it can't be read
 LEAST_FACE = 40  # pixels
 FACTOR = 0.709
 LONGEST_LOOK = 300.0  # seconds for one picture, where the engine can stop it: some damaged ones never end
@@ -52,41 +55,46 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
     """Find the faces in all pictures of the set and write the detection score file."""
     from evenhand import engines
 
-    pictures = Path(config["image_directory"])
-    table = Path(config["data_directory"]) / f"{config['which_set']}.csv"
-    names, _ = list_images(table, pictures)
-    setting = DetectorSetting(
+    folder, most = Path(config["image_directory"]), int(config["detection.max_detections"])
+    names, _ = list_images(Path(config["data_directory"]) / f"{config['which_set']}.csv", folder)
+    build = partial(
+        build_detector,
         own.detector,
         tuple(config["detection.thresholds"]),
         Path(own.model_folder) if own.model_folder else None,
         device_of(config, say) if own.detector == "mtcnn" else "cpu",
     )
-    detector = setting.build()
-    out, most, total = Path(config["detection.results"]), int(config["detection.max_detections"]), len(names)
+    detector, out, total = build(), Path(config["detection.results"]), len(names)
     listed = hash_text("\n".join(names))
-    journal = DetectionJournal(out, f"{detector.fingerprint}\n{pictures}\n{most}\n{own.upright}\n{listed}\n")
-    answers, failed, progress = journal.answers, dict[str, str](), RateOfProgress(say, "pictures")
-    todo = [name for name in names if name not in answers]
+    settings = f"{detector.fingerprint}\n{folder}\n{most}\n{own.upright}\n{listed}\n"
+    journal, answers = open_journal(make_folder(out.parent) / f".{out.name}.journal", settings)
+    failed, progress = dict[str, str](), RateOfProgress(say, "pictures")
     if answers:
         say(f"continuing: {len(answers)} of {total} pictures are done")
-    parts = [PictureToSearch(pictures / name, most, own.upright) for name in todo]
+    pictures = [BaselinePicture(name, folder / name, (), {}) for name in names if name not in answers]
     parallel = int(config["detection.parallel"])
-    engine = engines.parse(f"processes:{parallel}") if parallel else None
-    outcomes = detect_by(engine, parts, setting) if engine else detect_here(parts, detector)
+    outcomes: Iterator[Answer | Failed]
+    if parallel:
+        detect = partial(_detect, most, own.upright)
+        parts = engines.parse(f"processes:{parallel}").map(detect, pictures, setup=build, time_limit=LONGEST_LOOK)
+        outcomes = (part if isinstance(part, Failed) else part.value for part in parts)
+    else:
+        outcomes = _detect_here(pictures, detector, most, upright=own.upright)
     with closing(journal):
-        for name, outcome in zip(todo, outcomes, strict=True):
+        for picture, outcome in zip(pictures, outcomes, strict=True):
             if isinstance(outcome, Failed):
-                failed[name] = outcome.cause
+                failed[picture.name] = outcome.cause
             else:
-                journal.add(name, outcome)
+                answers[picture.name] = outcome
+                journal.add(picture.name, _plain(outcome))
             progress(len(answers) + len(failed), total)
-    looked_at = [(name, answers[name]) for name in names if name in answers]
-    unreadable = [answer for _, answer in looked_at if isinstance(answer, str)]
-    detections = [(name, answer) for name, answer in looked_at if not isinstance(answer, str)]
+    ordered = [(name, answers[name]) for name in names if name in answers]
+    unreadable = [answer.reason for _, answer in ordered if isinstance(answer, Unanswered)]
+    detections = [(name, answer) for name, answer in ordered if not isinstance(answer, Unanswered)]
     _say_reasons(f"{len(unreadable)} of {total} pictures could not be used", unreadable, say)
     if not detections:
         if not failed:
-            journal.discard()
+            remove(journal.folder, below=journal.folder.parent)
         reason = next(iter((*failed.values(), *unreadable)))
         raise DataError(f"None of {total} pictures could be used, so {out} is left as it is: {reason}")
     rows = write_detections(out, detections)
@@ -97,7 +105,7 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
             f"The detector failed at {len(failed)} of {total} pictures, first at {name}: {cause}. "
             f"{out} lacks them; the same command looks at these pictures only."
         )
-    journal.discard()
+    remove(journal.folder, below=journal.folder.parent)
 
 
 def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Say) -> None:
@@ -119,7 +127,7 @@ def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Sa
         say(f"note: {own.network} gives {embedder.dimensions} values per face, not {wanted}.")
     pictures, data = Path(config["image_directory"]), Path(config["data_directory"])
     stores = {
-        Path(name).stem: [_PictureToCut(name, pictures / name, _faces_of(answer), _entries_of(answer))]
+        Path(name).stem: [BaselinePicture(name, pictures / name, _faces_of(answer), _entries_of(answer))]
         for name, answer in sorted(detections.items())
     }
     how = _Extraction(embedder, config, own, say)
@@ -132,7 +140,7 @@ def baseline_recognition(config: Configuration, own: argparse.Namespace, say: Sa
         # The folder is named before the underscore.
         path = data / "gallery_images" / picture.file.partition("_")[0] / picture.file
         entries = {"landmarks": picture.landmarks[np.newaxis]}
-        cut = _PictureToCut(picture.file, path, [_face_of(picture.landmarks)], entries)
+        cut = BaselinePicture(picture.file, path, [_face_of(picture.landmarks)], entries)
         stores.setdefault(subject_name(picture.subject), []).append(cut)
     batch = max(10, int(config["recognition.batch_size_perImg"]) // 10 * 10)
     how = replace(how, embedder=replace(embedder, batch=batch))
@@ -171,127 +179,85 @@ def device_of(config: Configuration, say: Say) -> str:
     return "cpu"
 
 
-@dataclass(frozen=True)
-class DetectorSetting:
-    """Which detector, with what settings; small enough to be sent to another process."""
+def build_detector(name: str, thresholds: tuple[float, float, float], folder: Path | None, device: str) -> FaceDetector:
+    """The detector of that name with its weights, which are in `folder`."""
+    from evenhand.instruments.detectors import mtcnn_detector, yunet_detector
 
-    name: Literal["mtcnn", "yunet"]
-    thresholds: tuple[float, float, float]
-    folder: Path | None  # of weights
-    device: str
-
-    def build(self) -> FaceDetector:
-        """The detector, with its weights."""
-        from evenhand.instruments.detectors import mtcnn_detector, yunet_detector
-
-        if self.name == "yunet":
-            # The last threshold is YuNet's only one.
-            return yunet_detector(least_score=self.thresholds[-1], folder=self.folder)
-        return mtcnn_detector(
-            least_face=LEAST_FACE,
-            thresholds=self.thresholds,
-            factor=FACTOR,
-            folder=self.folder,
-            device=self.device,
-        )
+    if name == "yunet":
+        return yunet_detector(least_score=thresholds[-1], folder=folder)  # the last threshold is its only one
+    return mtcnn_detector(least_face=LEAST_FACE, thresholds=thresholds, factor=FACTOR, folder=folder, device=device)
 
 
-class DetectionJournal:
-    """What was found so far, in a hidden folder beside the detection file.
+def open_journal(folder: Path, settings: str) -> tuple[Journal, dict[str, Answer]]:
+    """The journal of a detection file, and what it has of each picture.
 
     It belongs to one list of images and one setting; what another left is removed.
     """
-
-    def __init__(self, results: Path, settings: str) -> None:
-        self._parent = make_folder(results.parent)
-        self.folder = self._parent / f".{results.name}.journal"
-        note = self.folder / "settings"
-        if self.folder.exists() and not (note.is_file() and note.read_text(encoding="utf-8") == settings):
-            self.discard()
-        done = read_journal(self.folder) if self.folder.exists() else {}
-        self.answers: dict[str, ImageDetections | str] = {  # of every picture, or why it can't be read
-            name: answer.reason if isinstance(answer, Unanswered) else ImageDetections(**answer)
-            for name, answer in done.items()
-        }
-        self._journal = Journal(self.folder, most_answers=1)
-        write_file(note, settings)
-
-    def add(self, name: str, answer: ImageDetections | str) -> None:
-        """Note what was found in a picture, or why it can't be read."""
-        self.answers[name] = answer
-        if isinstance(answer, str):
-            self._journal.add(name, Unanswered(answer))
-        else:
-            self._journal.add(name, {key: part for key, part in answer._asdict().items() if part is not None})
-
-    def close(self) -> None:
-        """Let go of the files; the next start goes on from here."""
-        self._journal.close()
-
-    def discard(self) -> None:
-        """Remove the journal: the detection file is written."""
-        remove(self.folder, below=self._parent)
+    note = folder / "settings"
+    if folder.exists() and not (note.is_file() and note.read_text(encoding="utf-8") == settings):
+        remove(folder, below=folder.parent)
+    answers = {
+        name: plain if isinstance(plain, Unanswered) else ImageDetections(**plain)
+        for name, plain in read_journal(folder).items()
+    }
+    journal = Journal(folder, most_answers=1)
+    write_file(note, settings)
+    return journal, answers
 
 
-class PictureToSearch(NamedTuple):
-    """A picture in which faces are looked for; the surest `most` are kept, best first."""
+def _plain(answer: Answer) -> Unanswered | dict[str, Array]:
+    if isinstance(answer, Unanswered):
+        return answer
+    return {name: part for name, part in answer._asdict().items() if part is not None}
 
+
+class BaselinePicture(NamedTuple):
+    """A picture; the faces to cut out of it, and what a store has of each beside its embedding."""
+
+    name: str
     path: Path
-    most: int
-    upright: bool
+    faces: Sequence[Face]
+    entries: Mapping[str, Array]
 
 
-def detect_here(
-    pictures: Sequence[PictureToSearch], detector: FaceDetector
-) -> Iterator[ImageDetections | str | Failed]:
+def _detect_here(
+    pictures: Sequence[BaselinePicture], detector: FaceDetector, most: int, *, upright: bool
+) -> Iterator[Answer | Failed]:
     """The detections of every picture, or why it can't be read; threads read pictures ahead of the network."""
-    for index, (picture, pixels) in enumerate(
-        zip(pictures, _ahead(pictures, _pixels, workers=2, depth=2), strict=True)
-    ):
-        if isinstance(pixels, str):
-            yield pixels
-            continue
+    read = _ahead(pictures, partial(_read, upright=upright), workers=2, depth=2)
+    for index, pixels in enumerate(read):
         try:
-            yield _detections(detector, pixels, picture.most)
+            yield pixels if isinstance(pixels, Unanswered) else _detections(detector, pixels, most)
         except Exception as error:  # the others are looked at all the same
             yield Failed(index, cause_of(error))
 
 
-def detect_by(
-    engine: Engine, pictures: Sequence[PictureToSearch], setting: DetectorSetting
-) -> Iterator[ImageDetections | str | Failed]:
-    """The same by the workers of an engine, each with a detector of its own."""
-    for outcome in engine.map(_detect, pictures, setup=setting.build, time_limit=LONGEST_LOOK):
-        yield outcome if isinstance(outcome, Failed) else outcome.value
+def _detect(most: int, upright: bool, picture: BaselinePicture, place: Workplace) -> Answer:
+    """The same by a worker of an engine, which has a detector of its own."""
+    pixels = _read(picture, upright=upright)
+    return pixels if isinstance(pixels, Unanswered) else _detections(place.kept, pixels, most)
 
 
-def _detect(picture: PictureToSearch, place: Workplace) -> ImageDetections | str:
-    pixels = _pixels(picture)
-    return pixels if isinstance(pixels, str) else _detections(place.kept, pixels, picture.most)
-
-
-def _ahead(pictures: Sequence[Any], work: Callable[[Any], Any], *, workers: int, depth: int) -> Iterator[Any]:
+def _ahead(
+    pictures: Sequence[BaselinePicture], work: Callable[[BaselinePicture], Any], *, workers: int, depth: int
+) -> Iterator[Any]:
     """What threads make of every picture, in order and a few ahead; or why it can't be read."""
     from evenhand.instruments.ahead import TIME_LIMIT, ahead
 
     outcomes = ahead(pictures, work, workers=workers, depth=depth)
-    for picture, outcome in zip(pictures, outcomes, strict=True):
-        yield f"{picture.path}: was not read within {TIME_LIMIT:.0f} seconds." if outcome.done is None else outcome.done
+    for picture, (done, _) in zip(pictures, outcomes, strict=True):
+        yield Unanswered(f"{picture.path}: was not read within {TIME_LIMIT:.0f} seconds.") if done is None else done
 
 
-def _pixels(picture: PictureToSearch) -> Pixels | str:
-    return _read(picture.path, upright=picture.upright)
-
-
-def _read(path: Path, *, upright: bool) -> Pixels | str:
+def _read(picture: BaselinePicture, *, upright: bool) -> Pixels | Unanswered:
     """The pixels of a picture, or why it can't be read."""
     from evenhand.instruments.errors import PictureError
     from evenhand.instruments.pictures import AS_IT_IS, AS_STORED, load
 
     try:
-        return load(path, AS_IT_IS if upright else AS_STORED).pixels
+        return load(picture.path, AS_IT_IS if upright else AS_STORED).pixels
     except PictureError as error:
-        return str(error)
+        return Unanswered(str(error))
 
 
 def _detections(detector: FaceDetector, pixels: Pixels, most: int) -> ImageDetections:
@@ -323,7 +289,7 @@ class _Extraction:
     own: argparse.Namespace
     say: Say
 
-    def embed(self, stores: Mapping[str, Sequence[_PictureToCut]], source: InputFact, option: str, what: str) -> None:
+    def embed(self, stores: Mapping[str, Sequence[BaselinePicture]], source: InputFact, option: str, what: str) -> None:
         """Write every store that is not there, and note at the end that all are.
 
         `option` names the folder. Raises when there is no store then; and when nothing of a subject could be used.
@@ -348,8 +314,8 @@ class _Extraction:
             parts: list[dict[str, Array]] = []
             why = ""
             for picture, cuts in zip(pictures, cut, strict=False):  # the cuts of the other stores follow
-                if isinstance(cuts, str):
-                    unreadable.append(why := cuts)
+                if isinstance(cuts, Unanswered):
+                    unreadable.append(why := cuts.reason)
                     continue
                 kept = [place for place, crop in enumerate(cuts) if not isinstance(crop, str)]
                 crops += [cuts[place] for place in kept]
@@ -375,19 +341,12 @@ class _Extraction:
         _say_reasons(f"{len(skipped)} faces were skipped", skipped, self.say)
         self.say(f"wrote {folder}: {faces} faces {'of' if is_gallery else 'in'} {there_now} {what}")
 
-    def _cut(self, picture: _PictureToCut) -> list[Pixels | str] | str:
+    def _cut(self, picture: BaselinePicture) -> list[Pixels | str] | Unanswered:
         """Per face its pixels, or why it can't be cut out; or why the picture can't be read."""
-        pixels = _read(picture.path, upright=self.own.upright)
-        return pixels if isinstance(pixels, str) else [_crop(pixels, face, self.embedder) for face in picture.faces]
-
-
-class _PictureToCut(NamedTuple):
-    """A picture, the faces to cut out of it, and what a store has of each beside its embedding."""
-
-    name: str
-    path: Path
-    faces: Sequence[Face]
-    entries: Mapping[str, Array]
+        pixels = _read(picture, upright=self.own.upright)
+        return (
+            pixels if isinstance(pixels, Unanswered) else [_crop(pixels, face, self.embedder) for face in picture.faces]
+        )
 
 
 def _entries_of(answer: ImageDetections) -> dict[str, Array]:
@@ -412,9 +371,8 @@ def _faces_of(answer: ImageDetections) -> list[Face]:
 
     if answer.landmarks is not None:
         return [_face_of(points, float(score)) for points, score in zip(answer.landmarks, answer.scores, strict=True)]
-    x, y, width, height = np.asarray(answer.boxes_xywh, dtype=np.float64).reshape(-1, 4).T.tolist()
-    boxes = zip(x, y, width, height, strict=True)
-    return [Face((a, b, a + c, b + d), float(s)) for (a, b, c, d), s in zip(boxes, answer.scores, strict=True)]
+    boxes = corners(np.asarray(answer.boxes_xywh, dtype=np.float64).reshape(-1, 4)).tolist()
+    return [Face((*box,), float(score)) for box, score in zip(boxes, answer.scores, strict=True)]
 
 
 def _face_of(landmarks: Array, score: float = 1.0) -> Face:

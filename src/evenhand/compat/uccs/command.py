@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,6 @@ class CommandCall(NamedTuple):
     config: Configuration
     own: argparse.Namespace  # the command's own options
     files: tuple[Path, ...]  # configuration files
-    say: Callable[[str], None]
 
 
 class Subcommand(NamedTuple):
@@ -106,17 +106,7 @@ SUBCOMMANDS: dict[str, Subcommand] = {
 }
 
 
-def _work(name: str, run: CommandCall) -> None:
-    if name == "evaluation":
-        from evenhand.compat.uccs.evaluation import evaluation as work
-    else:
-        from evenhand.compat.uccs import baselines
-
-        work = getattr(baselines, name)
-    work(run.config, run.own, run.say)
-
-
-def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] | None = None) -> CommandCall:
+def understand(name: str, arguments: Sequence[str]) -> CommandCall:
     """The configuration and options of a command line; raises `UsageError` when it can't be understood."""
     first = next((place for place, argument in enumerate(arguments) if argument.startswith("-")), len(arguments))
     files, options = arguments[:first], arguments[first:]
@@ -129,11 +119,11 @@ def understand(name: str, arguments: Sequence[str], say: Callable[[str], None] |
     given = vars(parser.parse_args(options))
     dotted = {key: given.pop(key) for key, _ in leaves(tree) if key in given}
     own = argparse.Namespace(**given)
-    run = CommandCall(resolve(tree, dotted), own, tuple(was_read), say or _say)
+    config = resolve(tree, dotted)
     if name == "evaluation":
         for task in own.tasks:
-            labels_of(run.config, task)
-    return run
+            labels_of(config, task)
+    return CommandCall(config, own, tuple(was_read))
 
 
 @dataclass(frozen=True)
@@ -159,10 +149,11 @@ class WatchlistCommand:
             if name not in SUBCOMMANDS:
                 known = ", ".join((*SUBCOMMANDS, "config", "aliases"))
                 raise UsageError(f"evenhand uccs: there is no command {name!r}. Known: {known}.")
-            run = understand(name, rest)
-            check_call(name, run.config, run.own, run.files)
-            _work(name, run)
-            for key in run.config.fallbacks:
+            config, own, files = understand(name, rest)
+            check_call(name, config, own, files)
+            module = import_module(f"evenhand.compat.uccs.{'evaluation' if name == 'evaluation' else 'baselines'}")
+            getattr(module, name)(config, own, _say)
+            for key in config.fallbacks:
                 sys.stderr.write(printable_lines(f"note: the configuration lacks {key}; the default was used.") + "\n")
         except SystemExit as leave:  # --help
             return int(leave.code or 0)

@@ -154,14 +154,12 @@ def _outcomes(
 
 def _say_warnings(outcomes: Mapping[str, SystemOutcome], say: Say) -> None:
     """What holds for all systems once, the rest with the label of its system."""
-    shared = set.intersection(*(set(outcome.warnings) for outcome in outcomes.values())) if outcomes else set()
-    for warning in next(iter(outcomes.values())).warnings:
-        if warning in shared:
-            say(f"note: {warning}")
-    for label, outcome in outcomes.items():
-        for warning in outcome.warnings:
-            if warning not in shared:
-                say(f"note: {label}: {warning}")
+    shared = set.intersection(*(set(outcome.warnings) for outcome in outcomes.values()))
+    every = [(label, warning) for label, outcome in outcomes.items() for warning in outcome.warnings]
+    of_all = dict.fromkeys(warning for _, warning in every if warning in shared)
+    of_one = [f"{label}: {warning}" for label, warning in every if warning not in shared]
+    for text in (*of_all, *of_one):
+        say(f"note: {text}")
 
 
 def _further(

@@ -9,16 +9,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
-from evenhand.core.engine import Done, Failed, In, Out, Workplace, cause_of
+from evenhand.core.engine import Done, Failed, In, Out, Work, WorkEngine, cause_of
 from evenhand.core.errors import EngineError, OptionError, PartError, StorageError
 from evenhand.core.records import Array
-from evenhand.engines.pool import AHEAD, in_order
+from evenhand.engines.local import AHEAD, in_order
 from evenhand.engines.ray_cluster import worker as worker_module
 from evenhand.engines.ray_cluster.joining import CLIENT, compare, join
 
@@ -55,7 +55,7 @@ def _ignore(outcome: Done[Any] | Failed) -> None:
 
 
 @dataclass(frozen=True)
-class RayEngine:
+class RayEngine(WorkEngine):
     """A cluster; `workers` bounds how many of its cores are used, `gpus` is what each worker holds."""
 
     address: str = ""
@@ -82,21 +82,12 @@ class RayEngine:
         """The same engine with so many workers (0: as now), each with so many GPUs and parts at once."""
         return replace(self, workers=workers or self.workers, gpus=gpus, at_once=at_once, idle=_IdleWorkers())
 
-    def map(
-        self,
-        fn: Callable[[In, Workplace], Out],
-        parts: Iterable[In],
-        *,
-        setup: Callable[[], Any] | None = None,
-        shared: Sequence[Array] = (),
-        time_limit: float | None = None,
-    ) -> Iterator[Done[Out] | Failed]:
-        """The outcome of every part, in order."""
+    def run(self, work: Work[In, Out], parts: Iterable[In]) -> Iterator[Done[Out] | Failed]:
         ray = join(self.address, self.workers)
         size = self.size(ray)
-        pool = _ActorPool(ray, self, size, _payload(ray, fn, setup), time_limit)
+        pool = _ActorPool(ray, self, size, _payload(ray, work.fn, work.setup), work.time_limit)
         try:
-            pool.shared = [_placed(ray, array) for array in shared]
+            pool.shared = [_placed(ray, array) for array in work.shared]
             yield from in_order(parts, pool.submit, pool.receive, size * max(AHEAD, 2 * self.at_once))
         finally:
             pool.release()

@@ -13,6 +13,13 @@ def named(**layers: nn.Module) -> nn.Sequential:
     return nn.Sequential(OrderedDict(layers))
 
 
+class GlobalMean(nn.Module):
+    """The mean of every channel over the picture."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean(dim=(2, 3))
+
+
 class ConvNorm(nn.Sequential):
     """Convolution without bias, batch norm, ReLU; weights are named `conv` and `bn`."""
 

@@ -6,11 +6,13 @@ The output is that of the last batch norm, not made unit length. Weights have fa
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from evenhand.instruments.networks.blocks import ConvNorm, column, row
+from evenhand.instruments.networks.blocks import ConvNorm, GlobalMean, column, row
 
 
 class Joined(nn.Module):
@@ -62,38 +64,32 @@ def block_8(scale: float, *, relu: bool = True) -> Residual:
     return Residual(ConvNorm(1792, 192, 1), long, joined=384, outside=1792, scale=scale, relu=relu)
 
 
-class InceptionResnetV1(nn.Module):
+class InceptionResnetV1(nn.Sequential):
     """Faces at 160 × 160, (value - 127.5) / 128, RGB, give 512 numbers."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.conv2d_1a = ConvNorm(3, 32, 3, 2)
-        self.conv2d_2a = ConvNorm(32, 32, 3)
-        self.conv2d_2b = ConvNorm(32, 64, 3, padding=1)
-        self.conv2d_3b = ConvNorm(64, 80, 1)
-        self.conv2d_4a = ConvNorm(80, 192, 3)
-        self.conv2d_4b = ConvNorm(192, 256, 3, 2)
-        self.repeat_1 = nn.Sequential(*(block_35(0.17) for _ in range(5)))
-        self.mixed_6a = Reduction(
-            ConvNorm(256, 384, 3, 2),
-            nn.Sequential(ConvNorm(256, 192, 1), ConvNorm(192, 192, 3, padding=1), ConvNorm(192, 256, 3, 2)),
-        )
-        self.repeat_2 = nn.Sequential(*(block_17(0.10) for _ in range(10)))
-        self.mixed_7a = Reduction(
+        to_17 = nn.Sequential(ConvNorm(256, 192, 1), ConvNorm(192, 192, 3, padding=1), ConvNorm(192, 256, 3, 2))
+        to_8 = (
             nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 384, 3, 2)),
             nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 256, 3, 2)),
             nn.Sequential(ConvNorm(896, 256, 1), ConvNorm(256, 256, 3, padding=1), ConvNorm(256, 256, 3, 2)),
         )
-        self.repeat_3 = nn.Sequential(*(block_8(0.20) for _ in range(5)))
-        self.block8 = block_8(1.0, relu=False)
-        self.last_linear = nn.Linear(1792, 512, bias=False)
-        self.last_bn = nn.BatchNorm1d(512, eps=0.001)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.conv2d_2b(self.conv2d_2a(self.conv2d_1a(x)))
-        x = functional.max_pool2d(x, 3, 2)
-        x = self.conv2d_4b(self.conv2d_4a(self.conv2d_3b(x)))
-        x = self.repeat_2(self.mixed_6a(self.repeat_1(x)))
-        x = self.block8(self.repeat_3(self.mixed_7a(x)))
-        answer: Tensor = self.last_bn(self.last_linear(x.mean(dim=(2, 3))))
-        return answer
+        layers = OrderedDict(
+            conv2d_1a=ConvNorm(3, 32, 3, 2),
+            conv2d_2a=ConvNorm(32, 32, 3),
+            conv2d_2b=ConvNorm(32, 64, 3, padding=1),
+            maxpool_3a=nn.MaxPool2d(3, 2),
+            conv2d_3b=ConvNorm(64, 80, 1),
+            conv2d_4a=ConvNorm(80, 192, 3),
+            conv2d_4b=ConvNorm(192, 256, 3, 2),
+            repeat_1=nn.Sequential(*(block_35(0.17) for _ in range(5))),
+            mixed_6a=Reduction(ConvNorm(256, 384, 3, 2), to_17),
+            repeat_2=nn.Sequential(*(block_17(0.10) for _ in range(10))),
+            mixed_7a=Reduction(*to_8),
+            repeat_3=nn.Sequential(*(block_8(0.20) for _ in range(5))),
+            block8=block_8(1.0, relu=False),
+            mean=GlobalMean(),
+            last_linear=nn.Linear(1792, 512, bias=False),
+            last_bn=nn.BatchNorm1d(512, eps=0.001),
+        )
+        super().__init__(layers)

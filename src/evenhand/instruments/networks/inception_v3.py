@@ -29,30 +29,36 @@ class Form(Enum):
     FID_2015 = "fid-2015-12-05"
 
 
+Step = ConvNorm | tuple[ConvNorm, ConvNorm]  # a convolution, or two side by side
+
+
 class Branches(nn.Module):
     """Chains of convolutions side by side; the one called `branch_pool` behind a pool.
 
     Without a pool the picture is halved, by strides in the chains and a maximum beside them. Convolutions are named by
-    their chain, and numbered where it has several.
+    their chain, numbered where it has several, and lettered where two stand side by side.
     """
 
-    def __init__(self, pool: nn.Module | None, **chains: tuple[ConvNorm, ...]) -> None:
+    def __init__(self, pool: nn.Module | None, **chains: tuple[Step, ...]) -> None:
         super().__init__()
         self.pool = pool
-        self.chains = [
-            [name] if len(chain) == 1 else [f"{name}_{number + 1}" for number in range(len(chain))]
-            for name, chain in chains.items()
-        ]
-        for names, chain in zip(self.chains, chains.values(), strict=True):
-            for name, convolution in zip(names, chain, strict=True):
-                self.add_module(name, convolution)
+        self.chains: dict[str, list[list[str]]] = {}  # the names of every step
+        for branch, chain in chains.items():
+            self.chains[branch] = []
+            for number, step in enumerate(chain, start=1):
+                name = branch if len(chain) == 1 else f"{branch}_{number}"
+                steps = {name: step} if isinstance(step, ConvNorm) else {f"{name}a": step[0], f"{name}b": step[1]}
+                self.chains[branch].append(list(steps))
+                for convolution, module in steps.items():
+                    self.add_module(convolution, module)
 
     def forward(self, x: Tensor) -> Tensor:
         joined = []
-        for names in self.chains:
-            y = self.pool(x) if self.pool is not None and names == ["branch_pool"] else x
-            for name in names:
-                y = self.get_submodule(name)(y)
+        for branch, chain in self.chains.items():
+            y = self.pool(x) if self.pool is not None and branch == "branch_pool" else x
+            for names in chain:
+                parts = [self.get_submodule(name)(y) for name in names]
+                y = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
             joined.append(y)
         return torch.cat(joined if self.pool is not None else [*joined, functional.max_pool2d(x, 3, 2)], 1)
 
@@ -92,34 +98,19 @@ def block_d(inside: int) -> Branches:
     return Branches(None, branch3x3=(ConvNorm(inside, 192, 1), ConvNorm(192, 320, 3, 2)), branch7x7x3=seven)
 
 
-class BlockE(nn.Module):
+def block_e(inside: int, pool: nn.Module) -> Branches:
     """8 × 8: 3 × 3 spread into 1 × 3 beside 3 × 1."""
 
-    def __init__(self, inside: int, pool: nn.Module) -> None:
-        super().__init__()
-        self.branch1x1 = ConvNorm(inside, 320, 1)
-        self.branch3x3_1 = ConvNorm(inside, 384, 1)
-        self.branch3x3_2a = row(384, 384, 3)
-        self.branch3x3_2b = column(384, 384, 3)
-        self.branch3x3dbl_1 = ConvNorm(inside, 448, 1)
-        self.branch3x3dbl_2 = ConvNorm(448, 384, 3, padding=1)
-        self.branch3x3dbl_3a = row(384, 384, 3)
-        self.branch3x3dbl_3b = column(384, 384, 3)
-        self.branch_pool = ConvNorm(inside, 192, 1)
-        self.pool = pool
+    def spread() -> tuple[ConvNorm, ConvNorm]:
+        return row(384, 384, 3), column(384, 384, 3)
 
-    def forward(self, x: Tensor) -> Tensor:
-        three = self.branch3x3_1(x)
-        double = self.branch3x3dbl_2(self.branch3x3dbl_1(x))
-        return torch.cat(
-            [
-                self.branch1x1(x),
-                *(self.branch3x3_2a(three), self.branch3x3_2b(three)),
-                *(self.branch3x3dbl_3a(double), self.branch3x3dbl_3b(double)),
-                self.branch_pool(self.pool(x)),
-            ],
-            1,
-        )
+    return Branches(
+        pool,
+        branch1x1=(ConvNorm(inside, 320, 1),),
+        branch3x3=(ConvNorm(inside, 384, 1), spread()),
+        branch3x3dbl=(ConvNorm(inside, 448, 1), ConvNorm(448, 384, 3, padding=1), spread()),
+        branch_pool=(ConvNorm(inside, 192, 1),),
+    )
 
 
 class InceptionV3(nn.Module):
@@ -144,8 +135,8 @@ class InceptionV3(nn.Module):
         self.Mixed_6d = block_c(768, 160, mean)
         self.Mixed_6e = block_c(768, 192, mean)
         self.Mixed_7a = block_d(768)
-        self.Mixed_7b = BlockE(1280, mean)
-        self.Mixed_7c = BlockE(2048, last)
+        self.Mixed_7b = block_e(1280, mean)
+        self.Mixed_7c = block_e(2048, last)
         self.fc = nn.Linear(2048, classes)
 
     def forward(self, x: Tensor) -> Tensor:

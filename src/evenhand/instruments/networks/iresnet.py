@@ -7,9 +7,9 @@ CurricularFace red-green-blue values in [-1, 1]. Outputs are not made unit lengt
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
 STAGES_100 = (3, 13, 30, 3)
@@ -37,30 +37,25 @@ class IBlock(nn.Module):
         return answer
 
 
-class IResNet(nn.Module):
+class IResNet(nn.Sequential):
     """MagFace's backbone; `stages` other than 3, 13, 30, 3 give its smaller sisters."""
 
     def __init__(self, stages: Sequence[int] = STAGES_100) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(64, eps=2e-5)
-        self.prelu = nn.PReLU(64)
+        stem = nn.Conv2d(3, 64, 3, 1, 1, bias=False)
+        layers = OrderedDict[str, nn.Module](conv1=stem, bn1=nn.BatchNorm2d(64, eps=2e-5), prelu=nn.PReLU(64))
         inside = 64
         for index, (blocks, width) in enumerate(zip(stages, (64, 128, 256, 512), strict=True), start=1):
             first = IBlock(inside, width, 2, project=True)
             others = (IBlock(width, width, 1, project=False) for _ in range(blocks - 1))
-            self.add_module(f"layer{index}", nn.Sequential(first, *others))
+            layers[f"layer{index}"] = nn.Sequential(first, *others)
             inside = width
-        self.bn2 = nn.BatchNorm2d(512, eps=2e-5)
-        self.fc = nn.Linear(512 * 7 * 7, 512)
-        self.features = nn.BatchNorm1d(512, eps=2e-5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.prelu(self.bn1(self.conv1(x)))
-        for index in range(1, 5):
-            x = self.get_submodule(f"layer{index}")(x)
-        answer: Tensor = self.features(self.fc(torch.flatten(self.bn2(x), 1)))
-        return answer
+        layers |= {
+            "bn2": nn.BatchNorm2d(512, eps=2e-5),
+            "flat": nn.Flatten(),
+            "fc": nn.Linear(512 * 7 * 7, 512),
+            "features": nn.BatchNorm1d(512, eps=2e-5),
+        }
+        super().__init__(layers)
 
 
 class IrBlock(nn.Module):
@@ -85,27 +80,22 @@ class IrBlock(nn.Module):
         return answer
 
 
-class Ir(nn.Module):
+class Ir(nn.Sequential):
     """CurricularFace's backbone; its last norm has no weights of its own."""
 
     def __init__(self, stages: Sequence[int] = STAGES_100) -> None:
-        super().__init__()
-        self.input_layer = nn.Sequential(nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.PReLU(64))
         blocks: list[nn.Module] = []
         inside = 64
         for count, width in zip(stages, (64, 128, 256, 512), strict=True):
             blocks.append(IrBlock(inside, width, 2))
             blocks += [IrBlock(width, width, 1) for _ in range(count - 1)]
             inside = width
-        self.body = nn.Sequential(*blocks)
-        self.output_layer = nn.Sequential(
+        stem = nn.Sequential(nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.PReLU(64))
+        output = nn.Sequential(
             nn.BatchNorm2d(512),
             nn.Dropout(0.4),
             nn.Flatten(),
             nn.Linear(512 * 7 * 7, 512),
             nn.BatchNorm1d(512, affine=False),
         )
-
-    def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = self.output_layer(self.body(self.input_layer(x)))
-        return answer
+        super().__init__(OrderedDict(input_layer=stem, body=nn.Sequential(*blocks), output_layer=output))

@@ -6,11 +6,12 @@ have torchreid's names (`osnet_ibn_x1_0_imagenet.pth`); the classifier (`classif
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from evenhand.instruments.networks.blocks import ConvNorm, named
+from evenhand.instruments.networks.blocks import ConvNorm, GlobalMean, named
 
 
 def linear_conv(inside: int, outside: int) -> nn.Sequential:
@@ -72,21 +73,19 @@ def stage(inside: int, outside: int, *, instance_norm: bool, halve: bool) -> nn.
     return nn.Sequential(*layers)
 
 
-class OsNet(nn.Module):
+class OsNet(nn.Sequential):
     """Normalised patches of 256 × 128 give 512 numbers."""
 
     def __init__(self) -> None:
-        super().__init__()
         stem, norm = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.InstanceNorm2d(64, affine=True)
-        self.conv1 = named(conv=stem, bn=norm, relu=nn.ReLU())
-        self.conv2 = stage(64, 256, instance_norm=True, halve=True)
-        self.conv3 = stage(256, 384, instance_norm=False, halve=True)
-        self.conv4 = stage(384, 512, instance_norm=False, halve=False)
-        self.conv5 = ConvNorm(512, 512, 1, eps=1e-5)
-        self.fc = nn.Sequential(nn.Linear(512, 512), nn.BatchNorm1d(512), nn.ReLU())
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = functional.max_pool2d(self.conv1(x), 3, 2, 1)
-        x = self.conv5(self.conv4(self.conv3(self.conv2(x))))
-        answer: Tensor = self.fc(x.mean(dim=(2, 3)))
-        return answer
+        layers = OrderedDict(
+            conv1=named(conv=stem, bn=norm, relu=nn.ReLU()),
+            maxpool=nn.MaxPool2d(3, 2, 1),
+            conv2=stage(64, 256, instance_norm=True, halve=True),
+            conv3=stage(256, 384, instance_norm=False, halve=True),
+            conv4=stage(384, 512, instance_norm=False, halve=False),
+            conv5=ConvNorm(512, 512, 1, eps=1e-5),
+            mean=GlobalMean(),
+            fc=nn.Sequential(nn.Linear(512, 512), nn.BatchNorm1d(512), nn.ReLU()),
+        )
+        super().__init__(layers)

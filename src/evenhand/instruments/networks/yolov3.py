@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 ANCHORS = ((10, 13), (16, 30), (33, 23), (30, 61), (62, 45), (59, 119), (116, 90), (156, 198), (373, 326))
 CLASSES = 80
@@ -41,23 +40,13 @@ class Join(NamedTuple):
     layers: tuple[int, ...]
 
 
-class LargestOf(NamedTuple):
-    """A maximum pool that keeps the size."""
-
-    kernel: int
-
-
-class Double(NamedTuple):
-    """Twice the size, nearest neighbour."""
-
-
 class YoloHead(NamedTuple):
     """Turns 255 channels into boxes, three anchors a cell."""
 
     anchors: tuple[int, int, int]
 
 
-Layer = Convolution | Add | Join | LargestOf | Double | YoloHead
+Layer = Convolution | Add | Join | YoloHead | nn.MaxPool2d | nn.Upsample
 
 
 def plan() -> Iterator[Layer]:
@@ -70,11 +59,12 @@ def plan() -> Iterator[Layer]:
             yield Convolution(filters, 3)
             yield Add(-3)
     yield from (Convolution(512, 1), Convolution(1024, 3), Convolution(512, 1))
-    yield from (LargestOf(5), Join((-2,)), LargestOf(9), Join((-4,)), LargestOf(13), Join((-1, -3, -5, -6)))
+    small, middle, large = (nn.MaxPool2d(kernel, 1, kernel // 2) for kernel in (5, 9, 13))
+    yield from (small, Join((-2,)), middle, Join((-4,)), large, Join((-1, -3, -5, -6)))
     yield from (Convolution(512, 1), Convolution(1024, 3), Convolution(512, 1), Convolution(1024, 3))
     yield from (Convolution(255, 1, linear=True), YoloHead((6, 7, 8)))
     for filters, earlier, anchors in ((256, 61, (3, 4, 5)), (128, 36, (0, 1, 2))):
-        yield from (Join((-4,)), Convolution(filters, 1), Double(), Join((-1, earlier)))
+        yield from (Join((-4,)), Convolution(filters, 1), nn.Upsample(scale_factor=2.0), Join((-1, earlier)))
         for _ in range(3):
             yield from (Convolution(filters, 1), Convolution(filters * 2, 3))
         yield from (Convolution(255, 1, linear=True), YoloHead(anchors))
@@ -91,39 +81,37 @@ class YoloV3Spp(nn.Module):
         inside = 3
         for number, layer in enumerate(self.plan):
             block = nn.Sequential()
-            if isinstance(layer, Convolution):
-                padding = (layer.kernel - 1) // 2
-                convolution = nn.Conv2d(inside, layer.filters, layer.kernel, layer.stride, padding, bias=layer.linear)
-                block.add_module(f"conv_{number}", convolution)
-                if not layer.linear:
-                    block.add_module(f"batch_norm_{number}", nn.BatchNorm2d(layer.filters, eps=1e-5))
-                    block.add_module(f"leaky_{number}", nn.LeakyReLU(0.1))
-                inside = layer.filters
-            elif isinstance(layer, Join):
-                inside = sum(widths[_absolute(number, other)] for other in layer.layers)
+            match layer:
+                case Convolution(filters, kernel, stride, linear):
+                    convolution = nn.Conv2d(inside, filters, kernel, stride, (kernel - 1) // 2, bias=linear)
+                    block.add_module(f"conv_{number}", convolution)
+                    if not linear:
+                        block.add_module(f"batch_norm_{number}", nn.BatchNorm2d(filters, eps=1e-5))
+                        block.add_module(f"leaky_{number}", nn.LeakyReLU(0.1))
+                    inside = filters
+                case Join(layers):
+                    inside = sum(widths[_absolute(number, other)] for other in layers)
+                case nn.Module():
+                    block.append(layer)
             self.module_list.append(block)
             widths.append(inside)
 
     def forward(self, pictures: Tensor) -> Tensor:
         outputs: list[Tensor] = []
-        found: list[Tensor] = []
+        rows: list[Tensor] = []
         x = pictures
         for number, (layer, block) in enumerate(zip(self.plan, self.module_list, strict=True)):
             match layer:
-                case Convolution():
-                    x = block(x)
                 case Add(back):
                     x = x + outputs[number + back]
                 case Join(layers):
                     x = torch.cat([outputs[_absolute(number, other)] for other in layers], 1)
-                case LargestOf(kernel):
-                    x = functional.max_pool2d(x, kernel, 1, kernel // 2)
-                case Double():
-                    x = functional.interpolate(x, scale_factor=2.0, mode="nearest")
                 case YoloHead(anchors):
-                    found.append(_boxes(x, anchors, pictures.shape[2] / x.shape[2]))
+                    rows.append(_boxes(x, anchors, pictures.shape[2] / x.shape[2]))
+                case _:
+                    x = block(x)
             outputs.append(x)
-        return torch.cat(found, 1)
+        return torch.cat(rows, 1)
 
 
 def _absolute(number: int, other: int) -> int:

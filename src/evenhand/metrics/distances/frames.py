@@ -6,14 +6,14 @@ distance, and counted as missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.metric import Collected, Direction, Metric, Resampling
+from evenhand.core.metric import Collected, Direction, Metric, Numbers, Resampling
 from evenhand.core.records import Array, Records
 
 Floats = NDArray[np.float64]
@@ -87,12 +87,13 @@ def _finite(features: Array) -> Mask:
     return np.asarray(np.isfinite(features).all(axis=1)) if features.size else np.zeros(len(features), dtype=np.bool_)
 
 
-def sides(state: Frames, cell: int) -> Sides:
-    """The usable rows of a cell, by side."""
-    weights = np.where(state.usable, state.weights_of(cell), 0).astype(np.float64)
-    made = np.flatnonzero((weights > 0) & state.synthesised)
-    real = np.flatnonzero((weights > 0) & ~state.synthesised)
-    return Sides(made, real, weights[made], weights[real])
+def sides(state: Frames) -> Iterator[Sides]:
+    """The usable rows of every cell, by side."""
+    for cell in range(state.size):
+        weights = np.where(state.usable, state.weights_of(cell), 0).astype(np.float64)
+        made = np.flatnonzero((weights > 0) & state.synthesised)
+        real = np.flatnonzero((weights > 0) & ~state.synthesised)
+        yield Sides(made, real, weights[made], weights[real])
 
 
 def too_few(what: str, counts: tuple[int, int], least: int) -> str:
@@ -100,6 +101,19 @@ def too_few(what: str, counts: tuple[int, int], least: int) -> str:
     if counts == (0, 0):
         return f"{what} has nothing to compare: no frame on either side has these features"
     return f"{what} needs at least {least} frames on each side; there are {counts[0]} synthesised and {counts[1]} real"
+
+
+def cell_by_cell(
+    cells: Iterable[Sides], outputs: Collection[str], what: str, least: int, value: Callable[[Sides], Any]
+) -> dict[str, Numbers]:
+    """The outputs of cells that have at least so many frames on each side, and why the others have none."""
+    values, reasons = [], []
+    for both in cells:
+        enough = min(both.counts) >= least
+        values.append(np.full(len(outputs), value(both) if enough else np.nan))
+        reasons.append("" if enough else too_few(what, both.counts, least))
+    table = np.reshape(values, (-1, len(outputs))).T.copy()
+    return {name: Numbers(row, reasons) for name, row in zip(outputs, table, strict=True)}
 
 
 class FrameMetric(Metric[Frames]):

@@ -33,6 +33,7 @@ from evenhand.metrics.distances.frames import (
     FrameMetric,
     Frames,
     Sides,
+    cell_by_cell,
     collect,
     columns_of,
     sides,
@@ -119,17 +120,11 @@ class Frechet(FrameMetric):
     output_scale: ClassVar[Scale] = POSITIVE
 
     def result(self, part: Frames, whole: Frames) -> Mapping[str, Column]:
-        values, reasons = np.full(part.size, np.nan), [""] * part.size
-        chosen = [sides(part, cell) for cell in range(part.size)]
-        distance = _distances(part, chosen)
-        for cell, side in enumerate(chosen):
-            if min(side.counts) >= 2:
-                values[cell] = distance(side)
-            elif side.counts == (0, 0) and self.nothing is not None:
-                values[cell] = self.nothing
-            else:
-                reasons[cell] = too_few(_WHAT, side.counts, 2)
-        return {"distance": Numbers(values, reasons)}
+        cells = list(sides(part))
+        columns = cell_by_cell(cells, self.outputs, _WHAT, 2, _distances(part, cells))
+        if self.nothing is not None:
+            columns["distance"].values[[both.counts == (0, 0) for both in cells]] = self.nothing
+        return columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,23 +186,25 @@ class FrechetOfMoments(Metric[TwoMoments]):
             if min(counts) < 2:
                 reasons[cell] = too_few(_WHAT, counts, 2)
                 continue
-            real, made = (
-                _moments(float(part.count[cell, side]), part.sums[cell, side], part.products[cell, side])
-                for side in (0, 1)
-            )
-            values[cell] = frechet_of_moments(made, real)
+            moments = []
+            for side in (1, 0):
+                count = float(part.count[cell, side])
+                mean = part.sums[cell, side] / count
+                covariance = (part.products[cell, side] - count * np.outer(mean, mean)) / (count - 1)
+                moments.append(Moments(count, mean, covariance))
+            values[cell] = frechet_of_moments(*moments)
         return {"distance": Numbers(values, reasons)}
 
     def missing(self, state: TwoMoments) -> Array:
         return np.asarray(state.lost)
 
 
-def _distances(state: Frames, chosen: list[Sides]) -> Callable[[Sides], float]:
+def _distances(state: Frames, cells: list[Sides]) -> Callable[[Sides], float]:
     """How the cells of a state are computed: from one cross-Gram matrix that all share, or each from its rows."""
     dimensions = state.features.shape[1]
     made, real = (np.flatnonzero(state.usable & (state.synthesised == side)) for side in (True, False))
     small = [
-        side for side in chosen if min(side.counts) >= 2 and min(len(side.synthesised), len(side.real)) <= dimensions
+        both for both in cells if min(both.counts) >= 2 and min(len(both.synthesised), len(both.real)) <= dimensions
     ]
     if len(small) < 2 or len(made) * len(real) * 8 > _GRAM_BYTES:
         return lambda side: _of_sides(state.features, side)
@@ -307,11 +304,6 @@ def _symmetric_root(side: Moments) -> Floats:
     size = max(float(eigenvalues[-1]), 0.0) + 2.0 * float(side.mean @ side.mean)
     kept = eigenvalues > 32 * len(eigenvalues) * np.finfo(np.float64).eps * size
     return np.asarray(vectors[:, kept] * np.sqrt(eigenvalues[kept]), dtype=np.float64)
-
-
-def _moments(count: float, sums: Floats, products: Floats) -> Moments:
-    mean = sums / count
-    return Moments(count, mean, (products - count * np.outer(mean, mean)) / (count - 1))
 
 
 def _assemble(difference: Floats, traces: float, root: float) -> float:

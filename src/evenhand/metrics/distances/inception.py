@@ -19,6 +19,7 @@ from evenhand.core.errors import DataError
 from evenhand.core.metric import POSITIVE, Collected, Column, Direction, Metric, Numbers, Resampling, Scale
 from evenhand.core.records import Array, Records, blocks
 from evenhand.metrics.distances.frames import SIDE, Floats, Mask
+from evenhand.metrics.means import defined_mean
 
 _ROWS = 2048  # rows whose probabilities are in memory at once
 _CELLS = 64
@@ -98,20 +99,12 @@ class InceptionScore(Metric[FrameLogits]):
         means, deviations = np.full(part.size, np.nan), np.full(part.size, np.nan)
         logits, split = part.logits[part.usable], part.split[part.usable]
         for span in blocks(part.size, _CELLS):
-            cells = range(span.start, span.stop)
-            weights = np.stack([part.weights_of(cell)[part.usable] for cell in cells]).astype(np.float64)
-            scores = _scores(logits, split, self.splits, weights)
-            there = ~np.isnan(scores)
-            some = there.any(axis=1)
-            filled = np.where(there, scores, 0.0)
-            count = np.maximum(there.sum(axis=1), 1)
-            mean = filled.sum(axis=1) / count
-            spread = np.sqrt(np.where(there, (filled - mean[:, np.newaxis]) ** 2, 0.0).sum(axis=1) / count)
-            means[span], deviations[span] = np.where(some, mean, np.nan), np.where(some, spread, np.nan)
-        found: dict[str, Column] = {"score": Numbers(means, "there is no synthesised frame")}
-        if self.split is not None:
-            found["deviation"] = Numbers(deviations, "there is no synthesised frame")
-        return found
+            weights = part.basis_weights(np.arange(span.start, span.stop))[:, part.codes[part.usable]]
+            scores = _scores(logits, split, self.splits, weights.astype(np.float64))
+            means[span] = defined_mean(scores, 1)
+            deviations[span] = np.sqrt(defined_mean((scores - means[span, np.newaxis]) ** 2, 1))
+        values = {"score": means, "deviation": deviations}
+        return {output: Numbers(values[output], "there is no synthesised frame") for output in self.outputs}
 
     def missing(self, state: FrameLogits) -> Array:
         return state.per_cell(~state.usable).astype(np.int64)

@@ -18,14 +18,7 @@ import numpy as np
 from evenhand.core.errors import DataError
 from evenhand.core.metric import POSITIVE, Column, Numbers, Scale
 from evenhand.core.records import Array, blocks
-from evenhand.metrics.distances.frames import (
-    SIDE,
-    Floats,
-    FrameMetric,
-    Frames,
-    sides,
-    too_few,
-)
+from evenhand.metrics.distances.frames import SIDE, Floats, FrameMetric, Frames, Sides, cell_by_cell, sides, too_few
 
 _WHAT = "an unbiased kernel distance"
 _TILE = 2048  # rows and columns of the kernel matrix that are in memory at once
@@ -127,17 +120,13 @@ class GaussianDistance(FrameMetric):
     output_scale: ClassVar[Scale] = POSITIVE
 
     def result(self, part: Frames, whole: Frames) -> Mapping[str, Column]:
-        values, reasons = np.full(part.size, np.nan), [""] * part.size
-        for cell in range(part.size):
-            both = sides(part, cell)
-            if min(both.counts) < 1:
-                reasons[cell] = too_few("a Gaussian kernel distance", both.counts, 1)
-                continue
+        def distance(both: Sides) -> float:
             x, y = (_unit(part.features[rows]) for rows in (both.synthesised, both.real))
             u, v = both.synthesised_weights / both.counts[0], both.real_weights / both.counts[1]
             parts = [a @ self._kernel(p, q) @ b for p, q, a, b in ((x, x, u, u), (y, y, v, v), (x, y, u, v))]
-            values[cell] = self.times * max(0.0, float(parts[0] + parts[1] - 2 * parts[2]))
-        return {"distance": Numbers(values, reasons)}
+            return self.times * max(0.0, float(parts[0] + parts[1] - 2 * parts[2]))
+
+        return cell_by_cell(sides(part), self.outputs, "a Gaussian kernel distance", 1, distance)
 
     def _kernel(self, first: Floats, second: Floats) -> Floats:
         return np.asarray(np.exp((first @ second.T - 1.0) / self.sigma**2), dtype=np.float64)  # |x − y|² = 2 − 2 x·y

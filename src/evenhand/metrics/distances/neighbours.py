@@ -20,16 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.core.errors import DataError
-from evenhand.core.metric import POSITIVE, UNIT_SCALE, Column, Direction, Numbers, Scale
+from evenhand.core.metric import POSITIVE, UNIT_SCALE, Column, Direction, Scale
 from evenhand.core.records import Array, blocks
-from evenhand.metrics.distances.frames import (
-    SIDE,
-    Floats,
-    FrameMetric,
-    Frames,
-    sides,
-    too_few,
-)
+from evenhand.metrics.distances.frames import SIDE, Floats, FrameMetric, Frames, Sides, cell_by_cell, sides
 
 _ROWS = 1024  # rows of a matrix of distances that are in memory at once
 
@@ -95,21 +88,13 @@ class Neighbours(FrameMetric):
         return {**dict.fromkeys(self.outputs, UNIT_SCALE), "density": POSITIVE}  # k nearest may all hold a frame
 
     def result(self, part: Frames, whole: Frames) -> Mapping[str, Column]:
-        values, reasons = np.full((4, part.size), np.nan), [""] * part.size
-        for cell in range(part.size):
-            side = sides(part, cell)
-            if min(side.counts) <= self.nearest:
-                reasons[cell] = too_few(f"a ball to the {self.nearest}th neighbour", side.counts, self.nearest + 1)
-                continue
-            made, real = (
-                part.features[np.repeat(rows, weights.astype(np.intp))]
-                for rows, weights in (
-                    (side.synthesised, side.synthesised_weights),
-                    (side.real, side.real_weights),
-                )
-            )
-            values[:, cell] = neighbourhood(made, real, self.nearest)
-        return {name: Numbers(values[row], reasons) for row, name in enumerate(self.outputs)}
+        def shares(both: Sides) -> Neighbourhood:
+            made = part.features[np.repeat(both.synthesised, both.synthesised_weights.astype(np.intp))]
+            real = part.features[np.repeat(both.real, both.real_weights.astype(np.intp))]
+            return neighbourhood(made, real, self.nearest)
+
+        what = f"a ball to the {self.nearest}th neighbour"
+        return cell_by_cell(sides(part), self.outputs, what, self.nearest + 1, shares)
 
 
 def _radii(rows: Floats, nearest: int) -> Floats:

@@ -49,14 +49,8 @@ def trace_of_root(first: Floats, second: Floats, otherwise: Callable[[], float])
     if not_definite:
         return otherwise()
     product, _ = linalg.lapack.dsygst(second, factor, itype=2, lower=0, overwrite_a=1)
-    eigenvalues = linalg.eigh(
-        product, eigvals_only=True, driver="evr", lower=False, overwrite_a=True, check_finite=False
-    )
-    if eigenvalues[0] <= rounding:
-        return otherwise()
-    roots = np.sqrt(eigenvalues)
-    error = rounding * float((0.5 / roots).sum())
-    return float(roots.sum()) if error <= _ALLOWED * traces else otherwise()
+    total = _sum_of_roots(_eigenvalues(product), rounding, traces)
+    return otherwise() if total is None else total
 
 
 def sum_of_singular_values(product: Floats, *, traces: float = 0.0, empty: int = 0) -> float:
@@ -73,15 +67,26 @@ def sum_of_singular_values(product: Floats, *, traces: float = 0.0, empty: int =
         gram = linalg.blas.dsyrk(
             1.0, wide.T if wide.flags.c_contiguous else wide, trans=int(wide.flags.c_contiguous), lower=0
         )
-        eigenvalues = linalg.eigh(
-            gram, eigvals_only=True, driver="evr", lower=False, overwrite_a=True, check_finite=False
-        )[empty:]
-        rounding = _EPSILON * float(eigenvalues[-1])
-        if eigenvalues[0] > rounding:
-            roots = np.sqrt(eigenvalues)
-            if rounding * float((0.5 / roots).sum()) <= _ALLOWED * traces:
-                return float(roots.sum())
+        eigenvalues = _eigenvalues(gram)[empty:]
+        total = _sum_of_roots(eigenvalues, _EPSILON * float(eigenvalues[-1]), traces)
+        if total is not None:
+            return total
     return float(linalg.svdvals(product, overwrite_a=True, check_finite=False).sum())
+
+
+def _eigenvalues(upper: Floats) -> Floats:
+    """Ascending, of a symmetric matrix that is overwritten."""
+    return np.asarray(
+        linalg.eigh(upper, eigvals_only=True, driver="evr", lower=False, overwrite_a=True, check_finite=False)
+    )
+
+
+def _sum_of_roots(eigenvalues: Floats, rounding: float, traces: float) -> float | None:
+    """The sum of the roots of ascending eigenvalues; None where their rounding would show."""
+    if eigenvalues[0] <= rounding:
+        return None
+    roots = np.sqrt(eigenvalues)
+    return float(roots.sum()) if rounding * float((0.5 / roots).sum()) <= _ALLOWED * traces else None
 
 
 def _largest_eigenvalue(upper: Floats) -> float:

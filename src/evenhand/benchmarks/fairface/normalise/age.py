@@ -65,8 +65,7 @@ def read_age(text: TokenizedText, mode: Mode, *, age_words: bool = True) -> Read
     plain = numbered(text, mode)
     candidates = find_ages(plain, mode)
     if candidates:
-        same = plain.tokens is tokens
-        marks = text.marks_without(plain.removed) if same else negation(plain.words)
+        marks = text.marks if plain.words == tokens else negation(plain.words, text.text)
         kept = _asserted(candidates, marks, plain.words)
         if kept:
             return _decide(kept, plain.words)
@@ -196,7 +195,7 @@ def _decide(candidates: list[Candidate], tokens: Sequence[str]) -> Reading:
         if not (
             wide.low <= narrow.low and (wide.high is None or (narrow.high is not None and narrow.high <= wide.high))
         ):
-            return unknown(Reason.SEVERAL, *rules, "A10")._replace(words=_words(candidates, tokens))
+            return unknown(Reason.SEVERAL, *rules, "A10", words=_words(candidates, tokens))
     chosen = joined[0]
     if len(joined) > 1 and "A10" not in rules:
         rules = (*rules, "A10")

@@ -19,9 +19,11 @@ from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
 _WORDS: Final = table("age.toml")["numbers"]
 _UNITS: Final = {word: value for value, word in enumerate(phrases(_WORDS["units"]))}
 _TENS: Final = {word: 10 * value for value, word in enumerate(phrases(_WORDS["tens"]), start=2)} | {"fourty": 40}
-_DECADES: Final = {word: 10 * value for value, word in enumerate(phrases(_WORDS["decades"]), start=2)}
-_SOMETHINGS: Final = {f"{word}something": value for word, value in _TENS.items()}
-NUMBER_WORDS: Final = frozenset([*_UNITS, *_TENS, *_DECADES, *_SOMETHINGS, "hundred"])
+_DECADES: Final = {word: 10 * value for value, word in enumerate(phrases(_WORDS["decades"]), start=2)} | {
+    f"{word}something": value for word, value in _TENS.items()
+}
+_NUMBERS: Final = {**_UNITS, **_TENS, "hundred": 100}
+NUMBER_WORDS: Final = frozenset([*_NUMBERS, *_DECADES])
 
 _NOT_A_COUNT_BEFORE: Final = word_set(_WORDS["not_a_count_before"])
 
@@ -47,11 +49,9 @@ TEENS: Final = 13  # the "decade" from 13 to 19
 class Numbered(NamedTuple):
     """Words and signs of an answer; where one is a number or a decade, its value."""
 
-    tokens: list[str]  # the words as they were
     words: list[str]
     numbers: dict[int, float]  # position in `words` → value
     decades: dict[int, int]  # position in `words` → first year of the decade, or TEENS
-    removed: list[int]  # positions of the tokens that have no word of their own
 
 
 def numbered(text: TokenizedText, mode: Mode) -> Numbered:
@@ -108,30 +108,22 @@ def _rewrite(text: str) -> str:
 def _recognise(tokens: list[str], numeric: list[int], mode: Mode) -> Numbered:
     words: list[str] = []
     numbers: dict[int, float] = {}
-    removed: list[int] = []
-    out = Numbered(tokens, words, numbers, {}, removed)
-    prose, end = mode is _PROSE, len(tokens)
+    out = Numbered(words, numbers, {})
+    end = len(tokens)
     free = 0  # the first token that is not yet in the output
     for position in numeric:
         if position < free:
             continue
         token = tokens[position]
-        if token < ":" and (position + 1 == end or tokens[position + 1] not in _AFTER_DIGITS):
-            # As `_take_digits` does, in fewer steps.
-            if len(token) < _SHORTEST_YEAR:
-                numbers[position - len(removed)] = float(token)
-                continue  # it stays where it is
-            if prose and token.isdecimal():
-                words += tokens[free:position]
-                removed.append(position)
-                free = position + 1
-                continue
+        if (
+            token < ":"
+            and len(token) < _SHORTEST_YEAR
+            and (position + 1 == end or tokens[position + 1] not in _AFTER_DIGITS)
+        ):  # it stays where it is, as by `_take_digits`, in fewer steps
+            numbers[len(words) + position - free] = float(token)
+            continue
         words += tokens[free:position]
-        taken = len(words)
         free = _take(tokens, position, mode, out)
-        kept = len(words) - taken
-        if position + kept < free:
-            removed.extend(range(position + kept, free))
     words += tokens[free:]
     return out
 
@@ -204,15 +196,15 @@ def _take_words(tokens: list[str], position: int, out: Numbered) -> int:
     """Append a number or decade in words; returns the position after it."""
     token = tokens[position]
     at = len(out.words)
-    if token in _DECADES or token in _SOMETHINGS:
-        out.decades[at] = _DECADES.get(token) or _SOMETHINGS[token]
-        out.words.append(f"{out.decades[at]}s")
-        return position + 1
+    after = position + 1
+    if token in _DECADES:
+        out.decades[at] = _DECADES[token]
+        out.words.append(f"{_DECADES[token]}s")
+        return after
     if token == "one" and _is_pronoun(tokens, position):
         out.words.append(token)
-        return position + 1
-    after = position + 1
-    value = _UNITS.get(token, 0) or _TENS.get(token, 0)
+        return after
+    value = _NUMBERS[token]
     if token in _TENS:
         step = after + 1 if after < len(tokens) and tokens[after] == "-" else after
         joined = tokens[step] if step < len(tokens) else ""
@@ -222,9 +214,7 @@ def _take_words(tokens: list[str], position: int, out: Numbered) -> int:
             out.decades[at] = value
             out.words.append(f"{value}s")
             return step + 1
-    elif token == "hundred":
-        value = 100
-    if token == "one" and after < len(tokens) and tokens[after] == "hundred":
+    elif token == "one" and after < len(tokens) and tokens[after] == "hundred":
         value, after = 100, after + 1
     out.numbers[at] = float(value)
     out.words.append(str(value))

@@ -108,14 +108,14 @@ class _Search:
                 at -= 1
         return at
 
-    def joined(self, position: int) -> int | None:
-        """The position of the number or decade that a joint ties to the number, or decade, at `position` (A6)."""
+    def joined(self, position: int) -> int:
+        """The position of what a joint ties to the number, or decade, at `position` (A6); -1 without a joint."""
         words = self.words
         at = self.after_unit(position + 1)
         joint = words[at]
         if joint == "and":
             if words[self.before_ages_of(position)] not in _BETWEEN:
-                return None
+                return -1
             at += 1
         elif joint == "," and words[at + 1] in ("maybe", "possibly", "perhaps"):
             at += 2
@@ -124,11 +124,17 @@ class _Search:
             if joint == "-" and words[at] == "to":
                 at += 1
         else:
-            return None
+            return -1
         fillers_end = at + 3
         while at < fillers_end and words[at] in _FILLERS:
             at += 1
         return at
+
+    def free_numbers(self) -> Iterator[tuple[int, float]]:
+        """The numbers and their positions, without those that are used up meanwhile."""
+        for at, value in list(self.numbers.items()):
+            if at in self.numbers:
+                yield at, value
 
     def use(self, *positions: int) -> None:
         for position in positions:
@@ -166,7 +172,7 @@ def find_ages(plain: Numbered, mode: Mode) -> list[Candidate]:
 
 def _more_than_seventy(search: _Search) -> Iterator[Candidate]:
     """A1: FairFace's own name of its last bin."""
-    for at, value in list(search.numbers.items()):
+    for at, value in search.free_numbers():
         if value == 70 and search.words[max(at - 2, 0) : at] == ["more", "than"] and search.words[at - 3] not in _NOT:
             search.use(at)
             yield Candidate(at - 2, search.after_unit(at + 1), 70, None, _OPEN, "A1")
@@ -174,9 +180,7 @@ def _more_than_seventy(search: _Search) -> Iterator[Candidate]:
 
 def _months(search: _Search) -> Iterator[Candidate]:
     """A2: months are twelfths of a year, rounded down; weeks and days are 0; "2 years and 6 months" is 2."""
-    for at, value in list(search.numbers.items()):
-        if at not in search.numbers:
-            continue
+    for at, value in search.free_numbers():
         years_end = search.after_unit(at + 1)
         if years_end > at + 1:
             rest = years_end + 1 if search.words[years_end] in ("and", ",") else years_end
@@ -185,7 +189,7 @@ def _months(search: _Search) -> Iterator[Candidate]:
                 yield _point(at, _months_end(search, rest), value, "A2")
             continue
         other = search.joined(at)
-        if other is not None and other in search.numbers and (end := _months_end(search, other)):
+        if other in search.numbers and (end := _months_end(search, other)):
             low, high = sorted((_in_years(search, end, value), _in_years(search, end, search.numbers[other])))
             search.use(at, other)
             yield Candidate(at, end, low, high, _POINT if low == high else _RANGE, "A2")
@@ -211,7 +215,7 @@ def _in_years(search: _Search, end: int, value: float) -> int:
 
 def _plus_minus(search: _Search) -> Iterator[Candidate]:
     """A3: `35 ± 5`, `35 (± 5)`, not below 0."""
-    for at, value in list(search.numbers.items()):
+    for at, value in search.free_numbers():
         sign = search.after_unit(at + 1)
         if search.words[sign] in ("(", ","):
             sign += 1
@@ -227,20 +231,13 @@ def _plus_minus(search: _Search) -> Iterator[Candidate]:
 def _decade_ranges(search: _Search) -> Iterator[Candidate]:
     """A4: a decade joined to a decade or to a number: "late 20s to early 30s", "mid 20s to 30", "20-30s"."""
     for at in sorted([*search.numbers, *search.decades]):
-        if at not in search.numbers and at not in search.decades:
-            continue
-        other = search.joined(at)
-        if other is None:
-            continue
-        target = _skip_parts(search, other)
-        if target not in search.numbers and target not in search.decades:
-            continue
-        if at in search.numbers and target in search.numbers:
-            continue
-        first, second = _decade_or_number(search, at), _decade_or_number(search, target)
-        search.use(at, target)
-        low, high = min(first.low, second.low), max(first.high or 0, second.high or 0)
-        yield Candidate(first.start, second.end, low, high, _RANGE, "A4")
+        target = _skip_parts(search, search.joined(at))
+        if target in search.decades or (target in search.numbers and at in search.decades):
+            first, second = _decade_or_number(search, at), _decade_or_number(search, target)
+            if first and second:
+                search.use(at, target)
+                low, high = min(first.low, second.low), max(first.high or 0, second.high or 0)
+                yield Candidate(first.start, second.end, low, high, _RANGE, "A4")
 
 
 def _skip_parts(search: _Search, position: int) -> int:
@@ -253,10 +250,10 @@ def _skip_parts(search: _Search, position: int) -> int:
     return position
 
 
-def _decade_or_number(search: _Search, at: int) -> Candidate:
+def _decade_or_number(search: _Search, at: int) -> Candidate | None:
     if at in search.decades:
         return _decade(search, at)
-    return _point(at, search.after_unit(at + 1), search.numbers[at], "A4")
+    return _point(at, search.after_unit(at + 1), search.numbers[at], "A4") if at in search.numbers else None
 
 
 def _decade(search: _Search, at: int) -> Candidate:
@@ -287,19 +284,17 @@ def _parts_before(search: _Search, at: int) -> tuple[int, list[str]]:
 
 def _one_sided(search: _Search) -> Iterator[Candidate]:
     """A5: `60+`, `65 and older`, `over 60`, `under 18`, `at least`, `up to`, `60-70+`."""
-    for at in list(search.numbers):
-        if at not in search.numbers:
-            continue
+    for at, value in search.free_numbers():
         other = search.joined(at)
-        if other is not None and other in search.numbers and search.words[at + 1] in ("-", "to"):
+        if other in search.numbers and search.words[at + 1] in ("-", "to"):
             upward, end = _limit_after(search, other)
             if end:
-                low, high = sorted((search.numbers[at], search.numbers[other]))
+                ends = value, search.numbers[other]
                 search.use(at, other)
-                yield _open(at, end, low if upward else high, upward)
+                yield _open(at, end, min(ends) if upward else max(ends), upward)
                 continue
         upward, end = _limit_after(search, at)
-        limit = _open(at, end, search.numbers[at], upward) if end else _limit_before(search, at)
+        limit = _open(at, end, value, upward) if end else _limit_before(search, at)
         if limit:
             search.use(at)
             yield limit
@@ -310,17 +305,14 @@ def _limit_after(search: _Search, at: int) -> tuple[bool, int]:
     sign = search.after_unit(at + 1)
     if search.words[sign] in ("+", "plus"):
         return True, search.after_unit(sign + 1)
-    if search.words[sign] in ("and", "or") and not _begins_another(search, sign + 2):
+    end = sign + 2
+    belongs_to_another = end in search.numbers or search.words[end] == "than"  # "30 or over 60"
+    if search.words[sign] in ("and", "or") and not belongs_to_another:
         if search.words[sign + 1] in _MORE:
-            return True, sign + 2
+            return True, end
         if search.words[sign + 1] in _LESS:
-            return False, sign + 2
+            return False, end
     return False, 0
-
-
-def _begins_another(search: _Search, at: int) -> bool:
-    """Whether `over` or `older` before this position belongs to a number after it: "30 or over 60"."""
-    return at in search.numbers or search.words[at] == "than"
 
 
 def _limit_before(search: _Search, at: int) -> Candidate | None:
@@ -347,16 +339,13 @@ def _open(start: int, end: int, limit: float, upward: bool, *, beyond: bool = Fa
 
 def _ranges(search: _Search) -> Iterator[Candidate]:
     """A6: two numbers with a joint between them; the ends in any order, rounded down."""
-    for at, value in list(search.numbers.items()):
-        if at not in search.numbers:
-            continue
+    for at, value in search.free_numbers():
         other = search.joined(at)
-        if other is None or other not in search.numbers:
-            continue
-        low, high = sorted((math.floor(value), math.floor(search.numbers[other])))
-        search.use(at, other)
-        if not _measures_something_else(search, other):
-            yield _new(Candidate, (at, search.after_unit(other + 1), low, high, _RANGE, "A6"))
+        if other in search.numbers:
+            low, high = sorted((math.floor(value), math.floor(search.numbers[other])))
+            search.use(at, other)
+            if not _measures_something_else(search, other):
+                yield _new(Candidate, (at, search.after_unit(other + 1), low, high, _RANGE, "A6"))
 
 
 def _single_numbers(search: _Search) -> list[Candidate]:

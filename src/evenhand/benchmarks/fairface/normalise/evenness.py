@@ -78,25 +78,21 @@ def evenness(read: Callable[[str, str], Any], patterns: Iterable[str], slots: Sl
     return Evenness(sentences, understood, tuple(uneven))
 
 
-def race_evenness(normaliser: Normaliser) -> Evenness:
-    """How evenly the races are read."""
-    return evenness(
-        lambda text, label: normaliser.answer(text).race.label == label or None,
-        race_patterns(),
-        {"{race}": race_terms()},
-    )
+def attribute_evenness(attribute: str, normaliser: Normaliser) -> Evenness:
+    """How evenly the classes of an attribute are read.
 
+    Every age in a pattern must give the same interval around it.
+    """
 
-def gender_evenness(normaliser: Normaliser) -> Evenness:
-    """How evenly the genders are read."""
-    patterns = _PATTERNS["gender"]["sentences"]
-    return evenness(lambda text, label: normaliser.answer(text).gender.label == label or None, patterns, _GENDERS)
+    def read(text: str, label: str) -> Any:
+        answer = normaliser.answer(text)
+        if attribute == "age":
+            return _around(answer.age.interval, int(label[:2]))
+        return answer.value(attribute) == label or None
 
-
-def age_evenness(normaliser: Normaliser) -> Evenness:
-    """How evenly ages of equal form are read: every age in a pattern must give the same interval around it."""
-    patterns = _PATTERNS["age"]["sentences"]
-    return evenness(lambda text, label: _around(normaliser.answer(text).age.interval, int(label[:2])), patterns, _AGES)
+    if attribute == "race":
+        return evenness(read, race_patterns(), {"{race}": race_terms()})
+    return evenness(read, _PATTERNS[attribute]["sentences"], _GENDERS if attribute == "gender" else _AGES)
 
 
 def race_patterns() -> Iterator[str]:

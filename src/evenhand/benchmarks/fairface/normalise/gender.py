@@ -85,16 +85,16 @@ def read_gender(text: TokenizedText, mode: Mode) -> Reading:
 def _decide(classes: set[str], negated: bool, rules: tuple[str, ...], words: tuple[str, ...]) -> Reading:
     if THIRD in classes:
         reason = Reason.OUTSIDE if len(classes) == 1 else Reason.SEVERAL
-        return unknown(reason, *rules, "G4", "G6")._replace(words=words)
+        return unknown(reason, *rules, "G4", "G6", words=words)
     if len(classes) == 1:
         fired = rules if "G5" in rules else (*rules, "G2")
         fired = (*fired, "N5") if negated else fired
         return _new(Reading, (classes.pop(), UNKNOWN, fired, None, words, False, None))
     if classes:
-        return unknown(Reason.SEVERAL, *rules, "G6")._replace(words=words)
+        return unknown(Reason.SEVERAL, *rules, "G6", words=words)
     if negated:
-        return unknown(Reason.NEGATED, *rules, "N5")._replace(words=words)
-    return unknown(Reason.SEVERAL, *rules)._replace(words=words)  # nothing but an echo of the options
+        return unknown(Reason.NEGATED, *rules, "N5", words=words)
+    return unknown(Reason.SEVERAL, *rules, words=words)  # nothing but an echo of the options
 
 
 def _by_pronouns(text: TokenizedText) -> Reading:

@@ -8,11 +8,9 @@ to the end of the sentence, a contrast word or a hedge, `non-` to the next word.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from evenhand.benchmarks.fairface.normalise.lexicon import pairs, table, words
-
-Items = TypeVar("Items", list[str], bytearray)
 
 ASSERTED: Final = 0
 IN_SCOPE: Final = 1  # N1, N2
@@ -36,16 +34,16 @@ _SPECIAL: Final = _TRIGGERS | CONTRASTS | HEDGES | CLAUSE_ENDS
 _ONLY_CLOSING: Final = _SPECIAL - _TRIGGERS  # outside of every scope they change nothing
 
 
-def negation(tokens: Sequence[str], text: str | None = None) -> bytearray:
-    """One mark per token: asserted, inside a negation's scope, or prefixed by `non-`; `text` holds them, if known.
+def negation(tokens: Sequence[str], text: str) -> bytearray:
+    """One mark per token of a text: asserted, inside a negation's scope, or prefixed by `non-`.
 
-    >>> tokens = "not a man but a woman".split()
-    >>> list(negation(tokens))
+    >>> text = "not a man but a woman"
+    >>> list(negation(text.split(), text))
     [0, 1, 1, 0, 0, 0]
     """
     marks = bytearray(len(tokens))
-    if "n't" in (" ".join(tokens) if text is None else text):
-        special = [at for at, token in enumerate(tokens) if token in _SPECIAL or token.endswith("n't")]
+    if "n't" in text:
+        special = [at for at, token in enumerate(tokens) if token in _SPECIAL or token[-3:] == "n't"]
     elif _TRIGGERS.isdisjoint(tokens):
         return marks
     else:
@@ -56,7 +54,7 @@ def negation(tokens: Sequence[str], text: str | None = None) -> bytearray:
     for position in special:
         token = tokens[position]
         if in_clause or in_sentence:
-            _mark_all(marks, after_last, position)
+            marks[after_last:position] = _ONE_IN_SCOPE * (position - after_last)
         elif token in _ONLY_CLOSING:
             if token in SENTENCE_ENDS:
                 sentence = position + 1
@@ -93,20 +91,11 @@ def negation(tokens: Sequence[str], text: str | None = None) -> bytearray:
         elif _opens_clause(tokens, position, following):
             in_clause, opened_inside = True, in_sentence
     if in_clause or in_sentence:
-        _mark_all(marks, after_last, len(tokens))
+        marks[after_last:] = _ONE_IN_SCOPE * (len(tokens) - after_last)
     for position in prefixed:
         if position < len(tokens):
             marks[position] |= PREFIXED
     return marks
-
-
-def may_negate(text: str, tokens: Sequence[str]) -> bool:
-    """Whether any word of a text may open a scope: where none does, no word is negated, whichever are taken out.
-
-    >>> may_negate("a man", ["a", "man"]), may_negate("he isn't", ["he", "isn't"])
-    (False, True)
-    """
-    return "n't" in text or not _TRIGGERS.isdisjoint(tokens)
 
 
 def is_lesser(tokens: Sequence[str], position: int) -> bool:
@@ -119,39 +108,6 @@ def is_lesser(tokens: Sequence[str], position: int) -> bool:
     while before >= 0 and tokens[before] in ("a", "an", "to", "as", "like"):
         before -= 1
     return before >= 0 and tokens[before] == "than"
-
-
-def without(tokens: Sequence[str], marks: bytearray, removed: Sequence[int]) -> bytearray:
-    """The marks of the words that stay when hyphens or numbers at some positions, in order, are taken out.
-
-    Words that bound a scope are neither, and only a cue looks at its neighbours: at one
-    before it and at two after it. Where none of these goes, all others keep their marks;
-    else the words that stay are marked anew.
-
-    >>> tokens = "not a twenty - something".split()
-    >>> list(without(tokens, negation(tokens), [3, 4]))
-    [0, 1, 1]
-    """
-    if not _TRIGGERS.isdisjoint(tokens):
-        for position in removed:
-            if not _TRIGGERS.isdisjoint(tokens[max(position - 2, 0) : position + 2]):
-                return negation(kept_items(list(tokens), removed))
-    return kept_items(marks, removed)
-
-
-def kept_items(items: Items, removed: Sequence[int]) -> Items:
-    """What stays when the items at some positions, in order, are taken out."""
-    kept, free = items[:0], 0
-    for position in removed:
-        kept += items[free:position]
-        free = position + 1
-    kept += items[free:]
-    return kept
-
-
-def _mark_all(marks: bytearray, start: int, end: int) -> None:
-    if start < end:
-        marks[start:end] = _ONE_IN_SCOPE * (end - start)
 
 
 def _opens_clause(tokens: Sequence[str], position: int, following: str) -> bool:

@@ -6,6 +6,7 @@ differently than before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,17 +17,12 @@ from evenhand.benchmarks.fairface.normalise.gender import read_gender
 from evenhand.benchmarks.fairface.normalise.markup import plain_text, without_reasoning
 from evenhand.benchmarks.fairface.normalise.race import read_race
 from evenhand.benchmarks.fairface.normalise.readings import FaceAnswer, Mode, Reading, Reason, nothing, unknown
-from evenhand.benchmarks.fairface.normalise.strict import read_strictly
 from evenhand.benchmarks.fairface.normalise.structured import (
     ABSENT,
-    RANGE_KEYS,
-    VALUE_KEYS,
     Fields,
-    as_number,
-    best_scored,
-    by_letters,
     fields_of,
     find_fields,
+    plain_value,
     without_confidences,
 )
 from evenhand.benchmarks.fairface.normalise.text import (
@@ -38,13 +34,19 @@ from evenhand.benchmarks.fairface.normalise.text import (
     without_questions,
 )
 from evenhand.benchmarks.fairface.normalise.tokenized import TokenizedText
-from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES
+from evenhand.benchmarks.fairface.taxonomy import AGE_BINS, ATTRIBUTES, COARSE_OF, GENDERS
 
 NORMALISER_VERSION: Final = "3"
-_DEEPEST_VALUE: Final = 4
 _PROSE: Final = Mode.PROSE
 _FIELD: Final = Mode.FIELD
 _FOREIGN: Final = Reason.LANGUAGE
+_LABELS: Final = {  # all that the strict profile understands, besides ages that are plain numbers
+    "gender": {label.lower() for label in GENDERS},
+    "race": {"asian", *(label.lower().replace("_", " ") for label in COARSE_OF)},
+    "age": {*AGE_BINS, "more than 70"},
+}
+_PLAIN_AGE: Final = re.compile(r"\d{1,3}(?:\.\d{1,20})?")
+AttributeRules = Callable[[TokenizedText, Mode], Reading]
 
 
 class AttributeReader:
@@ -56,7 +58,7 @@ class AttributeReader:
     ('P8', 'G1')
     """
 
-    def __init__(self, name: str, read: Callable[[TokenizedText, Mode], Reading]) -> None:
+    def __init__(self, name: str, read: AttributeRules) -> None:
         self.name = name
         self.read = read
         self._of_fields = TextCache(partial(self._of_text, mode=_FIELD))
@@ -66,11 +68,11 @@ class AttributeReader:
         if not isinstance(raw, str):
             if raw is ABSENT:
                 return unknown(Reason.EMPTY, "S6")
-            raw = _scalar(raw, for_age=self.name == "age")
+            raw = plain_value(raw, for_age=self.name == "age")
             if isinstance(raw, Reason):
                 return unknown(raw, "S5")
-            if isinstance(raw, Reading):
-                return raw
+            if isinstance(raw, tuple):
+                return read_age_range(*raw)
         return self._of_fields[raw] if mode is _FIELD else self._of_text(raw, mode)
 
     def within(self, passage: Passage, labelled: Mapping[str, str], text: TokenizedText | None, mode: Mode) -> Reading:
@@ -113,13 +115,13 @@ class Normaliser:
     age: AttributeReader = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        rules: dict[str, Callable[[TokenizedText, Mode], Reading]] = {
+        rules: dict[str, AttributeRules] = {
             "gender": read_gender,
             "race": partial(read_race, first_of_several=self.first_of_several),
             "age": partial(read_age, age_words=self.age_words),
         }
         for name, read in rules.items():
-            reader = AttributeReader(name, partial(read_strictly, attribute=name) if self.strict else read)
+            reader = AttributeReader(name, partial(_read_strictly, name, read) if self.strict else read)
             object.__setattr__(self, name, reader)  # a frozen object's own way to set what follows from its options
 
     def answer(self, raw: Any) -> FaceAnswer:
@@ -165,63 +167,24 @@ def _in_some_language(answer: FaceAnswer) -> FaceAnswer:
     """An answer in which something was read is no answer in another language (L1)."""
     if all(reading.reason is not None for reading in answer):
         return answer
-    foreign = {name: reading for name, reading in answer._asdict().items() if reading.reason is _FOREIGN}
-    return answer._replace(
-        **{name: reading._replace(reason=Reason.NOT_UNDERSTOOD) for name, reading in foreign.items()}
-    )
+    readings = [
+        reading._replace(reason=Reason.NOT_UNDERSTOOD) if reading.reason is _FOREIGN else reading for reading in answer
+    ]
+    return FaceAnswer(*readings)
 
 
-def _scalar(raw: Any, *, for_age: bool, depth: int = 0) -> Any:
-    """The text that a value stands for (S5), its age where it is one in numbers, or the reason why it is none."""
-    if isinstance(raw, str):
-        return raw
-    if raw is None or raw == [] or raw == {}:
-        return Reason.EMPTY
-    if isinstance(raw, bool) or depth > _DEEPEST_VALUE:
-        return Reason.NOT_UNDERSTOOD
-    if for_age and (ends := _ends(raw)) is not None:
-        return read_age_range(*ends)
-    if isinstance(raw, list):
-        if len(raw) == 1:
-            return _scalar(raw[0], for_age=for_age, depth=depth + 1)
-        if all(isinstance(element, str) for element in raw):
-            return " / ".join(raw)
-    elif isinstance(raw, Mapping):
-        keys = by_letters(raw)
-        for name in VALUE_KEYS:
-            if name in keys:
-                return _scalar(keys[name], for_age=for_age, depth=depth + 1)
-        best = best_scored({str(key): value for key, value in raw.items()})
-        shared = best is None and all(as_number(value) is not None for value in raw.values())
-        return Reason.SEVERAL if shared else best or Reason.NOT_UNDERSTOOD
-    return Reason.NOT_UNDERSTOOD
+def _read_strictly(attribute: str, read: AttributeRules, text: TokenizedText, mode: Mode) -> Reading:
+    """The class of a prepared text that is nothing but its name; for age, also a number.
 
-
-def _ends(raw: Any) -> tuple[float, float | None] | None:
-    """The ends of an age: a number, a list of two numbers, or an object with `min` and `max` and the like."""
-    number = _number(raw)
-    if number is not None:
-        return number, number
-    if isinstance(raw, list) and len(raw) == 2:
-        low, high = _number(raw[0]), _number(raw[1])
-        return None if low is None or high is None else (low, high)
-    if not isinstance(raw, Mapping):
-        return None
-    keys = by_letters(raw)
-    if any(name in keys for name in VALUE_KEYS):
-        return None
-    for lower, upper in RANGE_KEYS:
-        if lower in keys and upper in keys:
-            low, high = as_number(keys[lower]), as_number(keys[upper])
-            if low is not None and (high is not None or keys[upper] is None):
-                return low, high
-    return None
-
-
-def _number(raw: Any) -> float | None:
-    if isinstance(raw, bool) or not isinstance(raw, int | float):
-        return None
-    try:
-        return float(raw)
-    except OverflowError:
-        return float("inf")
+    A run under this profile shows how much of a result depends on the normaliser's generosity.
+    """
+    name = text.text.rstrip(".")
+    if attribute != "age":
+        name = name.strip().replace("-", " ")
+    elif not name.startswith("more"):
+        name = name.replace(" ", "")
+        if _PLAIN_AGE.fullmatch(name):
+            return read_age_range(float(name), float(name))._replace(rules=("strict",))
+    if name in _LABELS[attribute]:
+        return read(TokenizedText(name), _FIELD)._replace(rules=("strict",), words=())
+    return unknown(Reason.NOT_UNDERSTOOD if text.text else Reason.EMPTY, "strict")

@@ -7,12 +7,11 @@ from itertools import compress, count, pairwise
 from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.colours import ColourReader, is_before_a_thing
-from evenhand.benchmarks.fairface.normalise.negation import is_lesser, kept_items
+from evenhand.benchmarks.fairface.normalise.negation import is_lesser, negation
 from evenhand.benchmarks.fairface.normalise.race_lexicon import (
     ALONE,
     ASIAN,
     COLOURS,
-    FIRST_WORDS,
     LEXICON,
     MIXED,
     NEUTRAL,
@@ -25,7 +24,7 @@ from evenhand.benchmarks.fairface.taxonomy import COARSE_OF, UNKNOWN
 
 _R1: Final = ("R1",)
 _new: Final = tuple.__new__  # as calling a named tuple does, in half the time
-_IS_FIRST_WORD: Final = FIRST_WORDS.__contains__
+_IS_FIRST_WORD: Final = SECOND_WORDS.__contains__
 _SPECIFIC_ASIAN: Final = frozenset({"Indian", "East Asian", "Southeast Asian"})
 
 
@@ -50,15 +49,14 @@ def read_race(text: TokenizedText, mode: Mode, *, first_of_several: bool = False
     'several classes'
     """
     tokens = text.tokens
-    hyphens = _hyphens(tokens) if "-" in text.text else []
-    if hyphens:
-        tokens = kept_items(tokens, hyphens)
+    if "-" in text.text:
+        tokens = [token for token in tokens if token != "-"]
     if not tokens:
         return unknown(Reason.EMPTY)
     terms = find_terms(tokens)
     if not terms:
         return unknown(text.why_nothing)
-    marks = text.marks_without(hyphens)
+    marks = text.marks if tokens is text.tokens else negation(tokens, text.text)
     asserted: list[Term] = []
     negated = coloured = False
     unmarked = not any(marks)
@@ -75,6 +73,7 @@ def read_race(text: TokenizedText, mode: Mode, *, first_of_several: bool = False
                 coloured = True
                 continue
             if colours is None:
+                hyphens = [at for at, token in enumerate(text.tokens) if token == "-"]
                 colours = ColourReader(tokens, {at - before for before, at in enumerate(hyphens)})
             followed = place + 1 < len(terms) and terms[place + 1].start == start + 1
             if colours.is_said_of_a_person(start, before_a_term=followed):
@@ -130,7 +129,7 @@ def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...],
         return _new(Reading, (COARSE_OF[only], only, (*rules, "R1") if rules else _R1, None, words, False, None))
     labels = {term.label for term in asserted}
     if MIXED in labels or OUTSIDE in labels:
-        return unknown(Reason.OUTSIDE, *rules, "R3")._replace(words=_words(asserted, tokens))
+        return unknown(Reason.OUTSIDE, *rules, "R3", words=_words(asserted, tokens))
     if ASIAN in labels and labels & _SPECIFIC_ASIAN and not _offers_asian_or_indian(asserted, tokens):
         labels.discard(ASIAN)
         asserted = [term for term in asserted if term.label != ASIAN]
@@ -143,7 +142,7 @@ def _decide(asserted: list[Term], tokens: Sequence[str], rules: tuple[str, ...],
         labels = {label for label in labels if COARSE_OF.get(label, label) in coarse}
         rules = (*rules, "R7 first")
     else:
-        return unknown(Reason.SEVERAL, *rules, "R7")._replace(words=_words(asserted, tokens))
+        return unknown(Reason.SEVERAL, *rules, "R7", words=_words(asserted, tokens))
     label = coarse.pop()
     fine = labels.pop() if len(labels) == 1 else UNKNOWN
     if fine == ASIAN:
@@ -166,11 +165,3 @@ def _offers_asian_or_indian(asserted: Sequence[Term], tokens: Sequence[str]) -> 
             if other.start == joint + 1 and tokens[joint] in ("or", "/"):
                 return True
     return False
-
-
-def _hyphens(tokens: Sequence[str]) -> list[int]:
-    """The positions of the hyphens, which are few: each is looked for from the one before it."""
-    hyphens: list[int] = []
-    for _ in range(tokens.count("-")):
-        hyphens.append(tokens.index("-", hyphens[-1] + 1 if hyphens else 0))
-    return hyphens

@@ -37,7 +37,6 @@ def _labels() -> dict[tuple[str, ...], str]:
 
 _LABELS: Final = _labels()
 LEXICON: Final = by_first_word(_LABELS)  # first word → its phrases, longest first
-FIRST_WORDS: Final = frozenset(LEXICON)
 RACE_WORDS: Final = frozenset(
     word for phrase, label in _LABELS.items() if label not in (NEUTRAL, MIXED) for word in phrase
 ) - {"man", "woman", "person", "male", "female", "new", "first"}

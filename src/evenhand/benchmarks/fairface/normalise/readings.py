@@ -57,9 +57,9 @@ class FaceAnswer(NamedTuple):
         return self.age.interval if attribute == "age" else str(getattr(self, attribute).label)
 
 
-def unknown(reason: Reason, *rules: str) -> Reading:
+def unknown(reason: Reason, *rules: str, words: tuple[str, ...] = ()) -> Reading:
     """An attribute of which an answer says nothing that can be used, with the reason."""
-    return Reading(UNKNOWN, UNKNOWN, rules, reason)
+    return Reading(UNKNOWN, UNKNOWN, rules, reason, words)
 
 
 def nothing(reason: Reason) -> FaceAnswer:

@@ -6,7 +6,7 @@ Each rule says what it does in a sentence and brings examples of the form
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.age import SPANS
@@ -14,6 +14,7 @@ from evenhand.benchmarks.fairface.normalise.gender import CATEGORY_WORDS, PRONOU
 from evenhand.benchmarks.fairface.normalise.lexicon import table
 from evenhand.benchmarks.fairface.normalise.normaliser import NORMALISER_VERSION
 from evenhand.benchmarks.fairface.normalise.race_lexicon import PHRASES
+from evenhand.benchmarks.fairface.taxonomy import GENDERS
 
 
 class Rule(NamedTuple):
@@ -48,23 +49,17 @@ def _lines(attribute: str) -> Iterator[str]:
             for raw, mode, label in rule.examples:
                 yield f"         {raw!r} ({mode}): {label}{'no limit' if label.endswith('-') else ''}"
     yield "Words"
-    yield from _LEXICONS[attribute]()
+    for rule_id, label, phrases in _word_lists(attribute):
+        yield f"{rule_id:<6} {label}: {', '.join(phrases)}"
 
 
-def _gender_words() -> Iterator[str]:
-    for kind, listed in (("G2", CATEGORY_WORDS), ("G5", PRONOUNS)):
-        for label in ("Male", "Female"):
-            yield f"{kind:<6} {label}: {', '.join(word for word, named in listed.items() if named == label)}"
-
-
-def _race_words() -> Iterator[str]:
-    for label, phrases in PHRASES.items():
-        yield f"R1     {label}: {', '.join(phrases)}"
-
-
-def _age_words() -> Iterator[str]:
-    for (low, high), phrases in SPANS.items():
-        yield f"A8     {low}-{'no limit' if high is None else high}: {', '.join(phrases)}"
-
-
-_LEXICONS: Final = {"gender": _gender_words, "race": _race_words, "age": _age_words}
+def _word_lists(attribute: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+    if attribute == "gender":
+        for rule_id, listed in (("G2", CATEGORY_WORDS), ("G5", PRONOUNS)):
+            for label in GENDERS:
+                yield rule_id, label, [word for word, named in listed.items() if named == label]
+    elif attribute == "race":
+        yield from (("R1", label, phrases) for label, phrases in PHRASES.items())
+    else:
+        for (low, high), phrases in SPANS.items():
+            yield "A8", f"{low}-{'no limit' if high is None else high}", phrases

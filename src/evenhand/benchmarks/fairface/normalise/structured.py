@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from evenhand.benchmarks.fairface.normalise.lenient import parse
 from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
+from evenhand.benchmarks.fairface.normalise.readings import Reason
 from evenhand.benchmarks.fairface.normalise.text import TextCache
 
 _KEYS: Final = table("keys.toml")["objects"]
@@ -27,8 +28,8 @@ KEYS_OF: Final = {  # attribute → the letters of its keys, in their precedence
     "age": _with_fronts("age"),
 }
 CONTAINER_KEYS: Final = phrases(_KEYS["containers"])
-VALUE_KEYS: Final = phrases(_KEYS["values"])
-RANGE_KEYS: Final = [tuple(ends.split()) for ends in phrases(_KEYS["ranges"])]
+_VALUE_KEYS: Final = phrases(_KEYS["values"])
+_RANGE_KEYS: Final = [tuple(ends.split()) for ends in phrases(_KEYS["ranges"])]
 
 ATTRIBUTE_OF: Final = {key: attribute for attribute, keys in KEYS_OF.items() for key in keys}
 _KNOWN: Final = frozenset(ATTRIBUTE_OF)
@@ -37,6 +38,7 @@ _NOT_LETTERS: Final = re.compile(r"[^a-z]+")
 _LETTERS: Final = TextCache(lambda key: _NOT_LETTERS.sub("", key.lower()))
 _BRACKETS_AND_QUOTES: Final = re.compile(r"[{}\[\]\"'\\]")
 _OPENS_STRING_AFTER: Final = frozenset("{[(,:")
+_DEEPEST_VALUE: Final = 4
 _DEEPEST_RETRY: Final = 4  # levels of brackets looked into when the outer ones can't be parsed
 _UNDER_CONFIDENCE: Final = re.compile(r"confidences?[\"']?\s*[:=]\s*$", re.IGNORECASE)
 _CONFIDENCE_OBJECT: Final = re.compile(r"[\"']?confidences?[\"']?\s*+[:=]\s*+\{[^{}]*\}?", re.IGNORECASE)
@@ -179,6 +181,62 @@ def as_number(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def plain_value(raw: Any, *, for_age: bool, depth: int = 0) -> str | tuple[float, float | None] | Reason:
+    """The text that a value stands for (S5), the ends of its age where it is one in numbers, or why it is neither."""
+    if isinstance(raw, str):
+        return raw
+    if raw is None or raw == [] or raw == {}:
+        return Reason.EMPTY
+    if isinstance(raw, bool) or depth > _DEEPEST_VALUE:
+        return Reason.NOT_UNDERSTOOD
+    if for_age and (ends := _ends(raw)) is not None:
+        return ends
+    if isinstance(raw, list):
+        if len(raw) == 1:
+            return plain_value(raw[0], for_age=for_age, depth=depth + 1)
+        if all(isinstance(element, str) for element in raw):
+            return " / ".join(raw)
+    elif isinstance(raw, Mapping):
+        keys = by_letters(raw)
+        for name in _VALUE_KEYS:
+            if name in keys:
+                return plain_value(keys[name], for_age=for_age, depth=depth + 1)
+        best = best_scored({str(key): value for key, value in raw.items()})
+        shared = best is None and all(as_number(value) is not None for value in raw.values())
+        return Reason.SEVERAL if shared else best or Reason.NOT_UNDERSTOOD
+    return Reason.NOT_UNDERSTOOD
+
+
+def _ends(raw: Any) -> tuple[float, float | None] | None:
+    """The ends of an age: a number, a list of two numbers, or an object with `min` and `max` and the like."""
+    number = _number(raw)
+    if number is not None:
+        return number, number
+    if isinstance(raw, list) and len(raw) == 2:
+        low, high = _number(raw[0]), _number(raw[1])
+        return None if low is None or high is None else (low, high)
+    if not isinstance(raw, Mapping):
+        return None
+    keys = by_letters(raw)
+    if any(name in keys for name in _VALUE_KEYS):
+        return None
+    for lower, upper in _RANGE_KEYS:
+        if lower in keys and upper in keys:
+            low, high = as_number(keys[lower]), as_number(keys[upper])
+            if low is not None and (high is not None or keys[upper] is None):
+                return low, high
+    return None
+
+
+def _number(raw: Any) -> float | None:
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return None
+    try:
+        return float(raw)
+    except OverflowError:
+        return float("inf")
 
 
 def _by_precedence(keys: Mapping[str, Any]) -> Fields:

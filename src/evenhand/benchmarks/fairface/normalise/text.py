@@ -126,13 +126,9 @@ def final_answer(text: str) -> Passage:
     'male'
     """
     if "answer" in text:
-        end = -1
-        for found in _FINAL_ANSWER.finditer(text):
-            end = found.end()
-        if end >= 0:
-            rest = text[end:].strip()
-            if rest:
-                return Passage(rest, ("P7",))
+        _, *answers = _FINAL_ANSWER.split(text)
+        if answers and (last := answers[-1].strip()):
+            return Passage(last, ("P7",))
     return Passage(text, ())
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
 from evenhand.benchmarks.fairface.normalise.lexicon import words as word_set
-from evenhand.benchmarks.fairface.normalise.negation import may_negate, negation, without
+from evenhand.benchmarks.fairface.normalise.negation import negation
 from evenhand.benchmarks.fairface.normalise.readings import Reason
 from evenhand.benchmarks.fairface.normalise.text import words
 
@@ -35,16 +35,13 @@ class TokenizedText:
     >>> tokenized = TokenizedText("not middle-aged but young")
     >>> tokenized.tokens, list(tokenized.marks)
     (['not', 'middle', '-', 'aged', 'but', 'young'], [0, 1, 1, 1, 0, 0])
-    >>> list(tokenized.marks_without([2]))
-    [0, 1, 1, 0, 0]
     """
 
-    __slots__ = ("_marks", "_may_negate", "_reason", "text", "tokens")
+    __slots__ = ("_marks", "_reason", "text", "tokens")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens: list[str] = words(text)  # and signs, in their order
-        self._may_negate = True
+        self.tokens = words(text)  # and signs, in their order
         self._marks: bytearray | None = None
         self._reason: Reason | None = None
 
@@ -52,9 +49,7 @@ class TokenizedText:
     def marks(self) -> bytearray:
         """One mark per word, as `negation` sets them."""
         if self._marks is None:
-            tokens = self.tokens
-            self._may_negate = may_negate(self.text, tokens)
-            self._marks = negation(tokens, self.text) if self._may_negate else bytearray(len(tokens))
+            self._marks = negation(self.tokens, self.text)
         return self._marks
 
     @property
@@ -67,13 +62,6 @@ class TokenizedText:
         if self._reason is None:
             self._reason = self._why_nothing()
         return self._reason
-
-    def marks_without(self, removed: Sequence[int]) -> bytearray:
-        """The marks of the words that stay when those at some positions, in order, are taken out."""
-        marks = self.marks
-        if not removed:
-            return marks
-        return without(self.tokens, marks, removed) if self._may_negate else marks[len(removed) :]
 
     def _why_nothing(self) -> Reason:
         if not self.text:

@@ -11,7 +11,7 @@ from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.data import checked_keypoints
 from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID
-from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, MINI_ROWS, table_path
+from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, table_path
 from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, TableMissingError, logger
 from evenhand.core.errors import OptionError
 
@@ -40,41 +40,6 @@ class EvaluationArguments:
     custom_keypoints: tuple[str, ...] | None
     results: Path
     named: bool = False  # the metrics were named, so one that can't be computed is an error
-
-
-def check_arguments(
-    *,
-    data_rootdir: Any,
-    dataset_name: Any,
-    model: Any,
-    model_name: Any,
-    task_name: Any,
-    metrics: Any,
-    attributes: Any,
-    use_mini_dataset: bool,
-    mini_dataset_size: int | None,
-    downsampled: bool,
-    reuse_model_outputs: bool,
-    results_rootdir: Any,
-    task_kwargs: Mapping[str, Any],
-) -> EvaluationArguments:
-    """The arguments of `evaluate_task`, checked in the order in which the published tool does."""
-    if model is None and not reuse_model_outputs:
-        error = ArgumentValueError("If reuse_model_outputs is not True, model cannot be None.")
-        error.add_note("Give a wrapped model, or set reuse_model_outputs=True to use stored outputs.")
-        raise error
-    check_task(task_name, dataset_name, dataset_name)
-    chosen, thresholds = check_attributes(attributes, task_name), check_metrics(metrics, task_name)
-    root = Path(data_rootdir)
-    folder = check_table(root, dataset_name, downsampled=downsampled)
-    meant = {"custom_keypoints"} if task_name == "keypoint_estimation" else set()
-    for name in sorted(task_kwargs.keys() - meant):
-        _LOG.warning("evaluate_task: %s has no meaning for %s and is ignored.", name, task_name)
-    custom = task_kwargs.get("custom_keypoints") if meant else None
-    keypoints = None if custom is None else check_keypoints(custom)
-    mini = (mini_dataset_size or MINI_ROWS) if use_mini_dataset else None
-    results = results_folder(results_rootdir, task_name, folder, model_name, mini=use_mini_dataset)
-    return EvaluationArguments(root, task_name, chosen, thresholds, mini, keypoints, results, named=bool(metrics))
 
 
 def check_table(root: Path, dataset: str, *, downsampled: bool) -> str:
@@ -178,6 +143,15 @@ def _numbers(metric: str, thresholds: Sequence[Any]) -> tuple[float, ...]:
         return tuple(float(threshold) for threshold in thresholds)
     except (TypeError, ValueError):
         raise ArgumentValueError(f"The thresholds of {metric} must be numbers; found {thresholds!r}.") from None
+
+
+def check_task_arguments(given: Mapping[str, Any], task: str) -> tuple[str, ...] | None:
+    """The keypoints that were asked for, the one further argument that a task takes; others are said and ignored."""
+    meant = {"custom_keypoints"} if task == "keypoint_estimation" else set()
+    for name in sorted(given.keys() - meant):
+        _LOG.warning("evaluate_task: %s has no meaning for %s and is ignored.", name, task)
+    custom = given.get("custom_keypoints") if meant else None
+    return None if custom is None else check_keypoints(custom)
 
 
 def check_keypoints(custom: Any) -> tuple[str, ...]:

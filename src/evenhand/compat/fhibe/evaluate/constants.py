@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.codec import OUTPUTS
+from evenhand.benchmarks.fhibe.output_file import OUTPUTS
 from evenhand.benchmarks.fhibe.table import MINI_SEED
 from evenhand.compat.fhibe.evaluate.arguments import DATASETS
 

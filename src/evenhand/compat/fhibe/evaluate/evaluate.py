@@ -16,9 +16,10 @@ import numpy as np
 from evenhand import engines
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import grouping, vocabulary
-from evenhand.benchmarks.fhibe.codec import MissingAnswersError
 from evenhand.benchmarks.fhibe.disparity import ScoredRows
+from evenhand.benchmarks.fhibe.output_file import MissingAnswersError
 from evenhand.benchmarks.fhibe.pictures import ENCODINGS, INSTRUMENTS
+from evenhand.benchmarks.fhibe.table import MINI_ROWS
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.benchmarks.fhibe.wrapped import WrappedModel
 from evenhand.compat.fhibe.errors import (
@@ -29,7 +30,15 @@ from evenhand.compat.fhibe.errors import (
     logger,
 )
 from evenhand.compat.fhibe.evaluate import files
-from evenhand.compat.fhibe.evaluate.arguments import EvaluationArguments, check_arguments
+from evenhand.compat.fhibe.evaluate.arguments import (
+    EvaluationArguments,
+    check_attributes,
+    check_metrics,
+    check_table,
+    check_task,
+    check_task_arguments,
+    results_folder,
+)
 from evenhand.compat.fhibe.evaluate.provenance import Provenance, outputs_digest, write_provenance
 from evenhand.core.errors import OptionError, PredictionError
 from evenhand.core.options import parse
@@ -77,31 +86,32 @@ def evaluate_task(
     `intersectional_results_<METRIC>.json`. Without `results_rootdir`, results lie in `results` below
     the working folder. Default attributes: pronoun, age, apparent skin colour, ancestry.
     """
-    asked = check_arguments(
-        data_rootdir=data_rootdir,
-        dataset_name=dataset_name,
-        model=model,
-        model_name=model_name,
-        task_name=task_name,
-        metrics=metrics,
-        attributes=attributes,
-        use_mini_dataset=use_mini_dataset,
-        mini_dataset_size=mini_dataset_size,
-        downsampled=downsampled,
-        reuse_model_outputs=reuse_model_outputs,
-        results_rootdir=results_rootdir,
-        task_kwargs=task_kwargs,
-    )
-    task = task_named(task_name)
+    if model is None and not reuse_model_outputs:
+        error = ArgumentValueError("If reuse_model_outputs is not True, model cannot be None.")
+        error.add_note("Give a wrapped model, or set reuse_model_outputs=True to use stored outputs.")
+        raise error
+    # Checked in the order in which the published tool does.
+    check_task(task_name, dataset_name, dataset_name)
+    chosen, thresholds = check_attributes(attributes, task_name), check_metrics(metrics, task_name)
+    root = Path(data_rootdir)
+    folder = check_table(root, dataset_name, downsampled=downsampled)
+    keypoints = check_task_arguments(task_kwargs, task_name)
+    mini = (mini_dataset_size or MINI_ROWS) if use_mini_dataset else None
+    results = results_folder(results_rootdir, task_name, folder, model_name, mini=use_mini_dataset)
+    asked = EvaluationArguments(root, task_name, chosen, thresholds, mini, keypoints, results, named=bool(metrics))
+    _evaluate(asked, WrappedModel(model_name, model, cuda), reuse=reuse_model_outputs)
+
+
+def _evaluate(asked: EvaluationArguments, wrapped: WrappedModel, *, reuse: bool) -> None:
+    task = task_named(asked.task)
     options = options_for(task, asked)
     dataset = _load(task, asked, options)
-    wrapped = WrappedModel(model_name, model, cuda)
-    _obtain_outputs(task.codec, dataset, options, asked.results, wrapped, reuse=reuse_model_outputs)
-    tools = Tools(engine=engines.parse("serial"), device=_device(asked, cuda=cuda), warn=_LOG.warning)
+    _obtain_outputs(task.codec, dataset, options, asked.results, wrapped, reuse=reuse)
+    tools = Tools(engine=engines.parse("serial"), device=_device(asked, cuda=wrapped.cuda), warn=_LOG.warning)
     try:
         answers = task.codec.read(asked.results, dataset, options)
     except MissingAnswersError as error:
-        lacking = OutputsMissingError if task_name == "face_encoding" else ImageMissingError
+        lacking = OutputsMissingError if asked.task == "face_encoding" else ImageMissingError
         raise lacking(str(error)) from None
     if asked.task == "face_parsing" and (kept := files.stored_face_scores(asked.results, dataset.truth)) is not None:
         _LOG.warning(
@@ -113,7 +123,7 @@ def evaluate_task(
         return
     rows = concatenate(list(task.record(dataset, answers, options, tools)))
     written = write_results(task, dataset, rows, options, asked)
-    outputs, table = outputs_digest(asked.results, task_name), dataset.inputs[0].sha256
+    outputs, table = outputs_digest(asked.results, asked.task), dataset.inputs[0].sha256
     entries = {
         metric: Provenance(
             asked.attributes,

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -173,28 +173,45 @@ def write_intersections(
     scores: Array,
     *,
     extra: Mapping[str, Any] | None = None,
-) -> int:
-    """Write the published `intersectional_results_<METRIC>.json`; the number of groups comes back.
+) -> None:
+    """Write the published `intersectional_results_<METRIC>.json`.
 
     Scores that are not a number are left out, and so are groups that have no other. The file is
     streamed and appears when it is whole.
     """
-    rows = np.flatnonzero(~np.isnan(scores))
-    texts = _Texts.of(metric, scores)
-    groups = 0
+    shown = ["null" if score != score else repr(score) for score in scores.tolist()]
+    lines = [f"\n                {score}" for score in shown]
+    alone = [_entry(line, metric, score, 1) for line, score in zip(lines, shown, strict=True)]  # groups of one row
+    texts = np.array(lines, dtype=object), np.array(alone, dtype=object)
     with open_file(path, flush=False) as file:
         separator = "{\n    "
-        for subset in subsets(people, asked, rows):
+        for subset in subsets(people, asked, np.flatnonzero(~np.isnan(scores))):
+            entries = _joined(_group_entries(metric, subset, subset.means(scores), *texts), depth=2)
             file.write(f"{separator}{json.dumps(subset.key)}: ")
-            _write_subset(file, metric, subset, subset.means(scores), texts)
-            groups += len(subset)
+            file.write(entries)
             separator = ",\n    "
         for name, value in (extra or {}).items():
-            shown = json.dumps(value, indent=4).replace("\n", "\n    ")
-            file.write(f"{separator}{json.dumps(name)}: {shown}")
+            indented = json.dumps(value, indent=4).replace("\n", "\n    ")
+            file.write(f"{separator}{json.dumps(name)}: {indented}")
             separator = ",\n    "
         file.write("{}" if separator == "{\n    " else "\n}")
-    return groups
+
+
+def _group_entries(metric: str, subset: Subset, means: Array, lines: Array, alone: Array) -> list[str]:
+    """The groups of a combination in the indented form of the published tool, from the texts of all rows."""
+    of_rows, single = lines[subset.rows].tolist(), alone[subset.rows[subset.starts]].tolist()
+    numbers = (subset.starts.tolist(), subset.sizes.tolist(), means.tolist())
+    return [
+        key + (entry if size == 1 else _entry(",".join(of_rows[start : start + size]), metric, repr(mean), size))
+        for key, entry, start, size, mean in zip(subset.quoted_keys(), single, *numbers, strict=True)
+    ]
+
+
+def _entry(lines: str, metric: str, mean: str, size: int) -> str:
+    return (
+        f': {{\n            "scores": [{lines}\n            ],'
+        f'\n            "{metric}": {mean},\n            "Class_Size": {size}\n        }}'
+    )
 
 
 def nested_parts(scored: ScoredRows, asked: Sequence[str]) -> dict[str, Any]:
@@ -213,44 +230,6 @@ def nested_parts(scored: ScoredRows, asked: Sequence[str]) -> dict[str, Any]:
         subset.key: {key: of_rows(subset.members(group)) for group, key in enumerate(subset.keys())}
         for subset in subsets(scored.people, asked)
     }
-
-
-class _Texts(NamedTuple):
-    """What the file repeats: the line of every score, and the whole entry of a group that is one row."""
-
-    lines: Array  # (rows,) of texts
-    alone: Array  # (rows,) of texts
-
-    @classmethod
-    def of(cls, metric: str, scores: Array) -> _Texts:
-        shown = ["null" if score != score else repr(score) for score in scores.tolist()]
-        lines = [f"\n                {score}" for score in shown]
-        alone = [_entry(line, metric, score, 1) for line, score in zip(lines, shown, strict=True)]
-        return cls(np.array(lines, dtype=object), np.array(alone, dtype=object))
-
-
-def _entry(lines: str, metric: str, mean: str, size: int) -> str:
-    return (
-        f': {{\n            "scores": [{lines}\n            ],'
-        f'\n            "{metric}": {mean},\n            "Class_Size": {size}\n        }}'
-    )
-
-
-def _write_subset(file: IO[str], metric: str, subset: Subset, means: Array, texts: _Texts) -> None:
-    """One combination, in the indented form of the published tool."""
-    if not len(subset):
-        file.write("{}")
-        return
-    lines, alone = texts.lines[subset.rows].tolist(), texts.alone[subset.rows[subset.starts]].tolist()
-    entries = [
-        key + single if size == 1 else key + _entry(",".join(lines[start : start + size]), metric, repr(mean), size)
-        for key, single, start, size, mean in zip(
-            subset.quoted_keys(), alone, subset.starts.tolist(), subset.sizes.tolist(), means.tolist(), strict=True
-        )
-    ]
-    file.write("{\n        ")
-    file.write(",\n        ".join(entries))
-    file.write("\n    }")
 
 
 def write_validations(folder: Path, people: People, rows: Records, asked: Sequence[str]) -> None:
@@ -333,9 +312,10 @@ def _detail_texts(people: People, scores: Array) -> tuple[list[str], Array]:
     return before, np.array(after, dtype=object)
 
 
-def _joined(entries: Iterable[str]) -> str:
-    content = ",\n    ".join(entries)
-    return f"{{\n    {content}\n}}" if content else "{}"
+def _joined(entries: Iterable[str], depth: int = 1) -> str:
+    """An object with these entries, indented so many times."""
+    content = f",\n{'    ' * depth}".join(entries)
+    return f"{{\n{'    ' * depth}{content}\n{'    ' * (depth - 1)}}}" if content else "{}"
 
 
 def _plain(value: Any) -> Any:

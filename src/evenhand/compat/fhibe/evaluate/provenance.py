@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from evenhand import __version__
-from evenhand.benchmarks.fhibe.codec import OUTPUTS
+from evenhand.benchmarks.fhibe.output_file import OUTPUTS
 from evenhand.benchmarks.fhibe.pictures import ENCODINGS
 from evenhand.files import inputs
 from evenhand.files.writing import write_file

@@ -264,8 +264,7 @@ def group_bars(stored: StoredScores, attribute: str, regions: bool, part: str | 
     """The groups of an attribute with their means, as published; of verification with their VAL."""
     if stored.metric != "VAL":
         return bars(stored, attribute, largest_regions=regions, part=part)
-    kept = vocabulary.REGIONS.get(attribute, frozenset()) if regions else frozenset()
-    groups = {group: entry for group, entry in stored.by_group(attribute).items() if not kept or group in kept}
+    groups = stored.by_group(attribute, regions=regions)
     heights = [float("nan") if entry["VAL"] is None else float(entry["VAL"]) for entry in groups.values()]
     sizes = tuple(int(entry["Class_Size"]) for entry in groups.values())
     return Bars((), tuple(heights), sizes, tuple(groups), (), ())

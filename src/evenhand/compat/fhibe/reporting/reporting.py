@@ -123,13 +123,9 @@ class BiasReport:
 
         Body parts have a `Body Part` in each entry; verification has VAL, its error and `class_size`.
         """
-        regions = vocabulary.REGIONS.get(attr_name, frozenset()) if group_largest_regions else frozenset()
         stored = from_content(metric_name, intersectional_results)
         rows: list[dict[str, Any]] = []
-        for key, entry in stored.entries((attr_name,)).items():
-            value = names.parse_key(key)[0]
-            if regions and value not in regions:
-                continue
+        for value, entry in stored.by_group(attr_name, regions=group_largest_regions).items():
             shown = {attr_name: names.display_value(attr_name, value)}
             if self.task_name == "face_verification":
                 error = f"{metric_name}_Error"
@@ -356,14 +352,11 @@ class BiasReport:
 
     def _check_output(self, path: Path) -> None:
         """Raise when a file of the data, or one that the report is made from, would be overwritten."""
-        policy = PathPolicy()
-        for part in ("raw", "processed", "data/raw", "data/processed"):
-            policy.reads(Path(self.data_rootdir) / part, "the data")
-        for stored in Path(self.results_dir).glob("*.json"):
-            policy.reads(stored, "a file of the results")
-        policy.writes(path, "the report")
+        parts = ("raw", "processed", "data/raw", "data/processed")
+        read = [(Path(self.data_rootdir) / part, "the data") for part in parts]
+        read += [(stored, "a file of the results") for stored in Path(self.results_dir).glob("*.json")]
         with storing(path):
-            policy.check()
+            PathPolicy(read, [(path, "the report")]).check()
 
     def _checked(self, asked: Any) -> tuple[str, ...]:
         chosen = check_attributes(asked, self.task_name)

@@ -51,9 +51,11 @@ class StoredScores:
         content = self.content[key]
         return dict(content if isinstance(content, dict) else parse(bytes(content)))
 
-    def by_group(self, attribute: str) -> dict[str, Any]:
-        """The raw entries of one attribute by the value of each group."""
-        return {attributes.parse_key(key)[0]: entry for key, entry in self.entries((attribute,)).items()}
+    def by_group(self, attribute: str, *, regions: bool = False) -> dict[str, Any]:
+        """The raw entries of one attribute by the value of each group; with `regions`, of its largest regions only."""
+        entries = {attributes.parse_key(key)[0]: entry for key, entry in self.entries((attribute,)).items()}
+        kept = vocabulary.REGIONS.get(attribute, entries) if regions else entries
+        return {group: entry for group, entry in entries.items() if group in kept}
 
 
 def stored_metrics(folder: Path) -> tuple[str, ...]:

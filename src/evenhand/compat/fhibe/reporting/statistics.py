@@ -191,8 +191,7 @@ def disagreement(stored: StoredScores, statistics: ReportStatistics, asked: Sequ
                 estimate.group.terms[0][1]: estimate.number
                 for estimate in statistics.of(stored.metric, attribute, output)
             }
-            for key, entry in stored.entries((attribute,)).items():
-                group = names.parse_key(key)[0]
+            for group, entry in stored.by_group(attribute).items():
                 before = (entry if part is None else entry[part])[stored.metric]
                 value = now.get(group)
                 if before is None or value is None or np.isnan(before):

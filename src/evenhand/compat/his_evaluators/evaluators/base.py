@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -84,9 +84,7 @@ class RunnerResults:
     """The numbers of one runner, by published name, and all that was measured beside them."""
 
     values: dict[str, float]
-    asked: tuple[str, ...]
     estimates: tuple[Estimate, ...]
-    notes: tuple[str, ...] = ()
 
 
 def run_paired(
@@ -100,7 +98,7 @@ def run_paired(
     wanted = paired_names(names)
     metrics = paired_metrics(wanted, asked.options.rules)
     estimates = measure(paired_rows(pairs, looks, replace(asked, names=wanted)), metrics)
-    return _results(wanted, wanted, estimates, looks, asked.options.rules)
+    return _results(wanted, estimates, looks, asked.options.rules)
 
 
 def run_unpaired(
@@ -115,20 +113,18 @@ def run_unpaired(
     given_back = widened(wanted) if asked.options.rules is Rules.COMPAT else wanted
     metrics = unpaired_metrics(given_back, asked.options.rules)
     estimates = measure(unpaired_rows(pairs, looks, replace(asked, names=given_back)), metrics)
-    notes: tuple[str, ...] = ()
     no_pictures = not pairs and "face" not in looks.refused
     without_faces = no_pictures or any(
         estimate.metric == FACE_FOUND and estimate.number == 0.0 for estimate in estimates
     )
     if without_faces and any(entry_of(name).feature == "face" for name in given_back):
-        notes = ("no reference frame shows a face: face-CS and face-FD are left out",)
-        say(notes[0])
+        say("no reference frame shows a face: face-CS and face-FD are left out")
         given_back = tuple(name for name in given_back if entry_of(name).feature != "face")
-    return replace(_results(wanted, given_back, estimates, looks, asked.options.rules), notes=notes)
+    return _results(given_back, estimates, looks, asked.options.rules)
 
 
 def _results(
-    asked: tuple[str, ...], names: Sequence[str], estimates: Sequence[Estimate], looks: FrameInstruments, rules: Rules
+    names: Sequence[str], estimates: Sequence[Estimate], looks: FrameInstruments, rules: Rules
 ) -> RunnerResults:
     by_metric: dict[str, Estimate] = {}
     for estimate in estimates:
@@ -146,7 +142,7 @@ def _results(
             continue
         assert isinstance(value, float)  # the headline of every metric is a number
         values[name] = value
-    return RunnerResults(values, asked, tuple(estimates))
+    return RunnerResults(values, tuple(estimates))
 
 
 def _without_pictures(name: str, looks: FrameInstruments, rules: Rules) -> float:
@@ -190,7 +186,22 @@ def print_values(results: RunnerResults, say: Callable[[str], None]) -> dict[str
     return dict(results.values)
 
 
-class _MetricRunner:
+@dataclass(kw_only=True, eq=False)
+class Measuring:
+    """How pictures are measured: what runners and evaluators take beyond the published arguments."""
+
+    rules: Rules = Rules.COMPAT  # the published rules, or the corrected ones: "compat" or "strict"
+    weights: Path | None = None  # a folder of weights files
+    cache: Path | None = None  # a folder for readings that are kept
+    networks: Mapping[str, Any] = field(default_factory=dict)  # of your own, in the place of ours, by feature name
+    empty_crop: Literal["error", "whole"] = "error"  # a person's box without pixels: refused, or the whole picture
+
+    def __post_init__(self) -> None:
+        self.rules, self.networks = Rules(self.rules), dict(self.networks or {})
+        self.weights, self.cache = (None if path is None else Path(path) for path in (self.weights, self.cache))
+
+
+class _MetricRunner(Measuring):
     """Metrics by name over lists of paths."""
 
     default: ClassVar[tuple[str, ...]]
@@ -203,25 +214,15 @@ class _MetricRunner:
         metric_types: Sequence[str] | None = None,
         device: object = "cpu",
         *,
-        rules: Literal["compat", "strict"] = "compat",
-        weights: str | Path | None = None,
-        cache: str | Path | None = None,
-        networks: Mapping[str, Any] | None = None,
-        empty_crop: Literal["error", "whole"] = "error",
         say: Callable[[str], None] = print_line,
+        **options: Any,
     ) -> None:
-        """`weights` is a folder of weights files, `cache` one for readings that are kept, `networks` readers and
-        comparers that take the place of ours, by feature name. `empty_crop` says what becomes of a person's box without
-        pixels: an error, or the whole picture. `say` prints a line.
-        """
+        """`say` prints a line; `options` are the fields of `Measuring`."""
         from evenhand.compat.his_evaluators.metrics import register_metrics
 
+        super().__init__(**options)
         self.metric_types = self._check(self.default if metric_types is None else tuple(metric_types))
-        self.device = choose_device(str(device))
-        self.rules = Rules(rules)
-        self.weights = None if weights is None else Path(weights)
-        self.cache = None if cache is None else Path(cache)
-        self.networks, self.empty_crop, self.say = dict(networks or {}), empty_crop, say
+        self.device, self.say = choose_device(str(device)), say
         self.metric_dict = register_metrics(self.metric_types, self.device)
         self.results: RunnerResults | None = None
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
 from evenhand.benchmarks.synthesis.availability import unavailable
 from evenhand.benchmarks.synthesis.catalogue import PAIRED_DEFAULT, UNPAIRED_DEFAULT, paired_names, unpaired_names
 from evenhand.benchmarks.synthesis.data import find_protocol
-from evenhand.benchmarks.synthesis.imitation import Outcome, StartMethod, Unfinished, run_model
+from evenhand.benchmarks.synthesis.imitation import Outcome, StartMethod, run_model
 from evenhand.benchmarks.synthesis.models import MotionImitationModel as MotionImitationModel  # published here too
 from evenhand.benchmarks.synthesis.models import SynthesisModel
 from evenhand.benchmarks.synthesis.pairs import PairLists, pair_lists
@@ -25,6 +25,7 @@ from evenhand.benchmarks.synthesis.record import Asked
 from evenhand.compat.his_evaluators.evaluators.base import (
     CROSS,
     SELF,
+    Measuring,
     PairedMetricRunner,
     Paths,
     RunnerResults,
@@ -35,6 +36,7 @@ from evenhand.compat.his_evaluators.evaluators.base import (
     run_paired,
     run_unpaired,
 )
+from evenhand.core.engine import Failed
 from evenhand.core.errors import OptionError, PartError
 from evenhand.files.writing import write_file
 
@@ -60,10 +62,11 @@ class RunOptions(TypedDict, total=False):
     time_limit: float | None  # seconds for a video; none
 
 
-class _Evaluator:
+class _Evaluator(Measuring):
     """What all evaluators share: where the data are, the model's run, and the printed lines."""
 
     question = ProtocolQuestion.IMITATION
+    titles: tuple[str, ...] = (SELF,)
     _default_dataset: ClassVar[str] = "iPER"
 
     def __init__(
@@ -72,27 +75,17 @@ class _Evaluator:
         dataset: str | None = None,
         *,
         protocol: str | Path | None = None,
-        rules: Literal["compat", "strict"] = "compat",
-        weights: str | Path | None = None,
-        cache: str | Path | None = None,
-        networks: Mapping[str, Any] | None = None,
-        empty_crop: Literal["error", "whole"] = "error",
         quiet: bool = False,
+        **options: Any,
     ) -> None:
         """`dataset` is the one of the class's name, or iPER. `protocol` is the protocol file; without it, it is looked
-        for in `data_dir`.
-
-        `weights` is a folder of weights files, `cache` one for readings that are kept, `networks` readers and
-        comparers that take the place of ours, by feature name. `empty_crop` says what becomes of a person's box without
-        pixels: an error, or the whole picture. `quiet` prints nothing.
+        for in `data_dir`. `quiet` prints nothing. `options` are the fields of `Measuring`.
         """
+        super().__init__(**options)
+        self._options, self.quiet = options, quiet
         self._protocol_file = None if protocol is None else Path(protocol)
-        self.rules = Rules(rules)
-        self.weights = None if weights is None else Path(weights)
-        self.cache = None if cache is None else Path(cache)
-        self.networks, self.empty_crop, self.quiet = dict(networks or {}), empty_crop, quiet
         self.warnings: list[str] = []
-        self.unfinished: tuple[tuple[str, Unfinished], ...] = ()
+        self.unfinished: tuple[tuple[str, Failed], ...] = ()
         self.outcomes: list[Outcome] = []
         self.blocks: dict[str, RunnerResults] = {}
         self.paired_metrics_runner: PairedMetricRunner | None = None
@@ -100,12 +93,22 @@ class _Evaluator:
 
     def reset_dataset(self, dataset: str, data_dir: str | Path) -> None:
         """Go on with another data set."""
-        self.flavour = flavour_named(_DATASETS.get(dataset, dataset))
-        self.data_dir = Path(data_dir)
-        self.protocol_path = find_protocol(
-            self.data_dir, _DATASETS.get(dataset, dataset), self.question, self._protocol_file
-        )
+        name = _DATASETS.get(dataset, dataset)
+        self.flavour, self.data_dir = flavour_named(name), Path(data_dir)
+        self.protocol_path = find_protocol(self.data_dir, name, self.question, self._protocol_file)
         self.protocols = Protocols(self)
+
+    def protocol(self, num_sources: int, *, parameters: bool = True) -> Protocol:
+        """The items of the protocol, with so many sources each."""
+        return Protocol(
+            self.protocol_path,
+            self.data_dir,
+            self.flavour,
+            question=self.question,
+            sources=num_sources,
+            rules=self.rules,
+            parameters=parameters,
+        )
 
     def run_inference(self, model: Any, src_infos: dict[str, Any], ref_infos: dict[str, Any]) -> list[str]:
         """The pictures of one call of the model."""
@@ -123,19 +126,8 @@ class _Evaluator:
         blocks = given or {title: block.values for title, block in self.blocks.items()}
         write_file(out_path, results_text({title: list(values.items()) for title, values in blocks.items()}))
 
-    titles: tuple[str, ...] = (SELF,)
-
     def _runner(self, kind: type[Runner], names: Sequence[str], device: object) -> Runner:
-        return kind(
-            names,
-            device,
-            rules=self.rules.value,
-            weights=self.weights,
-            cache=self.cache,
-            networks=self.networks,
-            empty_crop=self.empty_crop,
-            say=self._say,
-        )
+        return kind(names, device, say=self._say, **self._options)
 
     def save_films(self, folder: str | Path, *, height: int = 256) -> list[Path]:
         """Write an MP4 of every finished item to look at: sources, motion frames and results side by side."""
@@ -145,7 +137,7 @@ class _Evaluator:
             raise OptionError("There is nothing to show yet: call evaluate first.")
         written = []
         for item, answer, _ in self.outcomes:
-            if isinstance(answer, Unfinished):
+            if isinstance(answer, Failed):
                 continue
             name = item.name.replace("/", "_")
             sources = [*item.source.images, *(item.appearance.images if item.appearance is not None else ())]
@@ -154,7 +146,7 @@ class _Evaluator:
                 (answer.cross, item.cross, Path(folder) / f"{name}_cross.mp4"),
             ):
                 if made and asked is not None:
-                    write_film(path, sources, asked.images, [Path(one) for one in made], height=height)
+                    write_film(path, sources, asked.images, list(map(Path, made)), height=height)
                     written.append(path)
         return written
 
@@ -166,14 +158,7 @@ class _Evaluator:
                 f"on_missing={on_missing!r} changes what is averaged, so it needs rules='strict'; the published "
                 "numbers are those of complete runs."
             )
-        protocol = Protocol(
-            self.protocol_path,
-            self.data_dir,
-            self.flavour,
-            question=self.question,
-            sources=num_sources,
-            rules=self.rules,
-        )
+        protocol = self.protocol(num_sources)
         if self.rules is Rules.COMPAT:
             for message in protocol.warnings():
                 self._warn(message)
@@ -239,17 +224,8 @@ class Protocols:
 
     def setup(self, num_sources: int = 1, load_smpls: bool = True, load_kps: bool = True) -> None:
         """Choose the number of sources, and whether parameters and key points are read."""
-        owner = self._evaluator
         self.num_sources = num_sources
-        self._items = Protocol(
-            owner.protocol_path,
-            owner.data_dir,
-            owner.flavour,
-            question=owner.question,
-            sources=num_sources,
-            rules=owner.rules,
-            parameters=load_smpls or load_kps,
-        )
+        self._items = self._evaluator.protocol(num_sources, parameters=load_smpls or load_kps)
 
     def __len__(self) -> int:
         return len(self._items)
