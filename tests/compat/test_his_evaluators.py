@@ -16,6 +16,7 @@ import pytest
 from degrading import DegradingModel
 
 from evenhand.benchmarks.synthesis.demo import cast_of_videos, write_videos
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.compat.his_evaluators import (
     AppearanceTransferModel,
     FashionVideoMotionImitationEvaluator,
@@ -530,6 +531,16 @@ def test_runners_and_evaluators_show_their_settings_and_hand_them_on(
     assert (built.options.empty_crop, built.cache, built.given) == ("whole", tmp_path / "cache", networks)
     evaluator.unpaired_metrics_runner.warn("too dark")
     assert capsys.readouterr().out == "warning: too dark\n"
+
+
+def test_settings_that_are_changed_later_reach_the_runners(data: Path, tmp_path: Path) -> None:
+    evaluator = IPERMotionImitationEvaluator(data)
+    evaluator.rules, evaluator.cache = Rules.STRICT, tmp_path
+    evaluator.networks["tints"] = Colours()
+    evaluator.build_metrics(("ssim",), ("CS:tints",))
+    runner = evaluator.unpaired_metrics_runner
+    assert runner is not None
+    assert (runner.rules, runner.cache, runner.networks) == (evaluator.rules, tmp_path, evaluator.networks)
 
 
 def test_plain_runners_and_evaluators_have_the_published_settings(data: Path) -> None:

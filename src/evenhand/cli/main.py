@@ -115,7 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows another
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")
-        prepare_process(is_lasting=arguments[:1] == ["serve"])
+        prepare_process(is_lasting=arguments[:1] in (["serve"], ["predict"]))
     try:
         if arguments and arguments[0] not in VERBS and not arguments[0].startswith("-"):
             from evenhand import registry

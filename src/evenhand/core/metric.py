@@ -444,6 +444,6 @@ def _flat(array: Array) -> Array:
 
 
 def _is_same(mine: Any, theirs: Any) -> bool:
-    if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
+    if isinstance(mine, np.ndarray) and theirs is not None:
         return np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
-    return type(mine) is type(theirs) and bool(mine == theirs)
+    return bool(np.all(mine == theirs))

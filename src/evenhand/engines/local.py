@@ -100,6 +100,17 @@ class Threads(_WorkersHere):
             yield from _WorkerPool(self.workers, lambda: WorkerHere(work)).map(parts)
 
 
+class WorkerLostError(PartError):
+    """A process ended before it could take a part."""
+
+    def __init__(self, ending: str) -> None:
+        super().__init__(
+            f"A worker process ended before it was ready ({ending}). In a script of your own, "
+            'call evenhand below `if __name__ == "__main__":`, or use serial or threads:N.'
+        )
+        self.ending = ending
+
+
 class PartWorker:
     """Works on one part after the other."""
 
@@ -142,6 +153,7 @@ class ProcessWorker(PartWorker):
     shared: tuple[SharedArray, ...] = ()
     time_limit: float | None = None
     one_thread: bool = True  # of linear algebra
+    follows: bool = True  # leaves Ctrl-C to the driver, and ends with the thread that started it
     patience: float = 5.0  # seconds for an idle worker to end by itself
     _process: Any = None
     _connection: Connection | None = None
@@ -196,7 +208,7 @@ class ProcessWorker(PartWorker):
         context: Any = multiprocessing.get_context("spawn" if spawned else "fork")
         here: Connection
         here, there = context.Pipe()
-        given = (there, self.shared, self.one_thread, None if spawned else self.payload)
+        given = (there, self.shared, self.one_thread, self.follows, None if spawned else self.payload)
         process = context.Process(target=_serve, args=given, daemon=True, name="evenhand worker")
         with _starting(self.payload):
             process.start()
@@ -210,10 +222,7 @@ class ProcessWorker(PartWorker):
             error: EvenhandError | None = here.recv()
         except (EOFError, OSError):
             process.join()
-            raise PartError(
-                f"A worker process ended before it was ready ({_ending(process.exitcode)}). In a script of your own, "
-                'call evenhand below `if __name__ == "__main__":`, or use serial or threads:N.'
-            ) from None
+            raise WorkerLostError(_ending(process.exitcode)) from None
         if error is not None:
             raise error
         return here
@@ -320,13 +329,16 @@ def _ending(code: int | None) -> str:
     return f"ended by {name}{hint}"
 
 
-def _serve(connection: Connection, shared: tuple[Any, ...], one_thread: bool, work: tuple[Any, Any] | None) -> None:
+def _serve(
+    connection: Connection, shared: tuple[Any, ...], one_thread: bool, follows: bool, work: tuple[Any, Any] | None
+) -> None:
     """Serve parts until the driver sends None or closes the connection."""
-    _end_with_the_driver()
+    if follows:
+        _end_with_the_driver()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the driver decides
     # Python forbids daemons to have children, but a part may start workers of its own, to read pictures that may hang;
     # they end with this worker as it ends with its driver, so nothing is left behind.
     vars(multiprocessing.current_process()).get("_config", {})["daemon"] = False
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the driver decides
     if one_thread:  # for libraries that are still to be loaded
         os.environ.update(dict.fromkeys(_THREAD_COUNTS, "1"))
     blas = OneThread()

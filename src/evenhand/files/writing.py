@@ -395,6 +395,8 @@ def _parent(path: Path, below: Path | None, *, make: bool = True) -> Iterator[_F
         _check_links(root, names)
         if make:
             path.parent.mkdir(parents=True, exist_ok=True)
+        elif not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
         yield _Folder(path.parent, None)
         return
     handle = _descend(root, names, make=make)

@@ -129,7 +129,8 @@ class _Capture:
     @property
     def size(self) -> tuple[int, int]:
         """Height and width."""
-        return int(self.number("FRAME_HEIGHT")), int(self.number("FRAME_WIDTH"))
+        get = self._film.get
+        return int(get(self._cv2.CAP_PROP_FRAME_HEIGHT)), int(get(self._cv2.CAP_PROP_FRAME_WIDTH))
 
     def number(self, name: str, most: float = 1e9) -> float:
         """A number from the header; 0 where it is none that makes sense."""

@@ -67,9 +67,12 @@ class Scores(Collected):
         counts: Array | None = self.__dict__.get("_counts")
         if counts is None:
             counts = np.zeros(self.basis)
-            parts = blocks(len(self.codes), AT_ONCE if self.basis <= AT_ONCE else max(len(self.codes), 1))
-            for part in parts:  # of many cells all at once: each sum has as many numbers as there are cells
-                counts += np.bincount(self.codes[part], minlength=self.basis)
+            if self.basis == 1:
+                counts[0] = len(self.score)
+            else:
+                parts = blocks(len(self.codes), AT_ONCE if self.basis <= AT_ONCE else max(len(self.codes), 1))
+                for part in parts:  # of many cells all at once: each sum has as many numbers as there are cells
+                    counts += np.bincount(self.codes[part], minlength=self.basis)
             self.__dict__["_counts"] = counts
         return counts
 

@@ -170,5 +170,5 @@ def best_cells(table: Table) -> set[tuple[int, int]]:
             sign = {"higher": 1, "lower": -1}.get(table.better[line if by_metric else at])
             if sign is not None and (known := number_of(value)) is not None:
                 compared.setdefault(line if by_row else at, {})[line, at] = sign * known
-    differing = [values for values in compared.values() if len(set(values.values())) > 1]
-    return {place for values in differing for place, value in values.items() if value == max(values.values())}
+    best = [(values, max(values.values())) for values in compared.values() if len(set(values.values())) > 1]
+    return {place for values, top in best for place, value in values.items() if value == top}

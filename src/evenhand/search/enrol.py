@@ -290,7 +290,8 @@ def _pooled(
             entries = entries[np.argsort(out[entries], kind="stable")]
         begins = np.flatnonzero(np.append(True, np.diff(out[entries]) != 0))
         ends, own, faces = np.append(begins[1:], len(entries)), out[entries[begins]], face[entries]
-        is_run = bool((np.diff(faces) == 1).all())  # as most files list them
+        # As most files list them; whole blocks, so that a hash can follow what is read.
+        is_run = len(faces) == min(block.stop, len(embeddings)) - block.start and bool((np.diff(faces) == 1).all())
         if is_run and len(faces) >= _FACES_WORTH_A_SUM * len(own):
             sums = _sums_of_run(int(faces[0]), ends.tolist(), weights[entries], embeddings, flipped, pooling)
         else:

@@ -41,8 +41,10 @@ class TallyLayout:
     keeps: Memberships  # (groups, patterns): the rows that make a group's value
     has: Memberships  # (groups, patterns): the rows that the group's attributes apply to and are true of
     rows: Integers  # (cells,)
-    _apart: dict[int, tuple[Integers, SparseMatrix]] = field(default_factory=dict, init=False)
-    _lock: Lock = field(default_factory=Lock, init=False)
+    _apart: dict[int, tuple[Integers, SparseMatrix]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    _lock: Lock = field(default_factory=Lock, init=False, compare=False, repr=False)
 
     @property
     def cells(self) -> int:

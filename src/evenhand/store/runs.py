@@ -251,13 +251,13 @@ def find_runs(root: Path | str, *, problem: Callable[[str], None] = lambda messa
 
 def run_folders(root: Path) -> Iterator[Path]:
     """The folders of finished runs and predictions below a folder, in order."""
-    return (folder for folder, is_finished, _ in walk_runs(root) if is_finished and (folder / FILENAME).exists())
+    return (folder for folder, is_finished, _ in walk_runs(root, (FILENAME,)) if is_finished)
 
 
-def walk_runs(root: Path) -> Iterator[tuple[Path, bool, int]]:
+def walk_runs(root: Path, marks: Sequence[str] = (FILENAME, RESULTS)) -> Iterator[tuple[Path, bool, int]]:
     """Every folder of a run below a folder: its path, whether it is finished, and how many links were passed to it.
 
-    Links are not followed, hidden folders not entered.
+    A finished run holds a file of one of the names `marks`. Links are not followed, hidden folders not entered.
     """
     links = 0
     for parent, names, files in os.walk(root):
@@ -265,7 +265,7 @@ def walk_runs(root: Path) -> Iterator[tuple[Path, bool, int]]:
         linked = [name for name in names if (here / name).is_symlink()]
         links += len(linked)
         names[:] = sorted(name for name in names if name not in linked)
-        if FILENAME in files or RESULTS in files:
+        if not set(marks).isdisjoint(files):
             names.clear()
             yield here, True, links
             links = 0

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from evenhand.benchmarks.fhibe import attributes, cells, data, vocabulary, write_outputs
 from evenhand.benchmarks.fhibe.cells import LiteralError, parse_literal
 from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions
+from evenhand.benchmarks.fhibe.output_file import match_keys
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, mini_rows, read_table
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.core.engine import Serial
@@ -302,3 +303,18 @@ def test_numbers_of_rows_are_those_of_the_file_after_sampling(write: Any) -> Non
     chosen = table.take(mini_rows(len(table), 3))
     assert [f"{number}.png" for number in chosen.numbers] == list(chosen.texts("filepath"))
     assert np.array_equal(chosen.numbers, mini_rows(9, 3))
+
+
+@pytest.mark.parametrize(
+    ("key", "image"),
+    [
+        ("/r/data/raw/a/b.png", "data/raw/a/b.png"),
+        ("/r/data//raw/./a/b.png", "data/raw/a/b.png"),
+        ("C:\\r\\data\\raw\\x\\a\\b.png", "data/raw/x/a/b.png"),
+        ("elsewhere/a/b.png", None),  # two images end so
+        ("elsewhere/c/d.png", "data/raw/c/d.png"),
+    ],
+)
+def test_a_key_belongs_to_the_image_whose_path_it_ends_in(key: str, image: str | None):
+    ids = ["data/raw/a/b.png", "data/raw/x/a/b.png", "data/raw/c/d.png"]
+    assert match_keys({key: 1}, ids) == (({image: 1}, []) if image else ({}, [key]))

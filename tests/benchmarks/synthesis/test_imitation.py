@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,36 @@ def test_a_model_that_takes_its_process_down_costs_one_video(videos: Path, tmp_p
     assert not any(isinstance(one.answer, Failed) for one in found.values())
 
 
+@pytest.mark.torch
+def test_a_model_that_holds_tensors_is_started_again_after_a_crash(videos: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    model = DegradingModel(tmp_path, "blur", die_on=["001/1/1"])
+    model.network = torch.nn.Linear(300, 300)  # type: ignore[attr-defined]
+    found = outcomes(model, videos, start="spawn")
+    assert isinstance(found.pop("001/1/1").answer, Failed)
+    assert not any(isinstance(one.answer, Failed) for one in found.values())
+
+
+def test_a_model_that_ends_its_process_while_it_is_built_is_an_error_of_the_model(videos: Path, tmp_path: Path) -> None:
+    class Fatal(DegradingModel):
+        def build_model(self) -> None:
+            os._exit(4)
+
+    with pytest.raises(ModelError, match=r"the model's process ended before it was built \(exit code 4\)"):
+        outcomes(Fatal(tmp_path, "blur"), videos, start="fork")
+
+
+def test_a_model_outlives_the_thread_that_asked_first(videos: Path, tmp_path: Path) -> None:
+    running = run_model(DegradingModel(tmp_path, "blur"), protocol_of(videos), start="fork")
+    answers: list[Any] = []
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: answers.append(next(running).answer))
+        thread.start()
+        thread.join()
+    running.close()
+    assert not any(isinstance(answer, Failed) for answer in answers)
+
+
 def test_file_names_do_not_meet_after_a_crash(videos: Path, tmp_path: Path) -> None:
     found = outcomes(DegradingModel(tmp_path, "blur", die_on=["000/1/1"]), videos)
     made = [path for one in found.values() if not isinstance(one.answer, Failed) for path in one.answer.own]
@@ -57,8 +89,10 @@ def test_what_was_finished_is_not_asked_again(videos: Path, tmp_path: Path) -> N
     journal.write_text(journal.read_text()[:-30])  # the last line was cut off by a crash
     found = outcomes(DegradingModel(tmp_path, "blur"), videos, resume=True, start="here")
     assert [one.resumed for one in found.values()] == [True, True, False, False]
+    before = journal.stat().st_ino, journal.read_bytes()
     again = outcomes(DegradingModel(tmp_path, "blur"), videos, resume=True, start="here")
     assert all(one.resumed for one in again.values())
+    assert (journal.stat().st_ino, journal.read_bytes()) == before  # a whole journal is not written again
 
 
 def test_pictures_that_are_gone_or_made_for_other_frames_are_asked_again(videos: Path, tmp_path: Path) -> None:

@@ -14,9 +14,11 @@ import pytest
 from degrading import DegradingModel, degrade
 
 from evenhand.benchmarks.synthesis import benchmark
+from evenhand.benchmarks.synthesis.catalogue import paired_metrics
 from evenhand.benchmarks.synthesis.drawn import read, save
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.pixel_rows import PixelPart, measure_pixels
+from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.sections import how_it_was_measured
 from evenhand.core.engine import Workplace
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
@@ -238,6 +240,14 @@ def test_a_metric_without_weights_is_said_to_be_unavailable_and_never_replaced(r
     share = found.get("person found").value
     assert isinstance(share, Undefined)  # nobody was looked for, which is not the same as nobody was found
     assert "yolov3-spp" in share.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"), [("CS:osnet", "looked at whole"), ("CS:pose", "nobody is found"), ("CS:clip", "left out")]
+)
+def test_a_feature_asked_by_name_says_what_becomes_of_frames_that_do_not_show_it(name: str, policy: str) -> None:
+    metric = paired_metrics([name], Rules.COMPAT)[0]
+    assert policy in metric.policy  # type: ignore[attr-defined]
 
 
 def test_every_number_is_printed_with_the_share_it_was_measured_on_and_its_policy(tmp_path: Path) -> None:

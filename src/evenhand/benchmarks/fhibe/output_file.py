@@ -250,8 +250,8 @@ def write_entries(path: Path, entries: Iterable[tuple[str, Any]]) -> None:
 
 
 def _match(key: str, known: set[str], by_tail: Mapping[str, str | None]) -> str | None:
-    parts = key.replace("\\", "/").split("/")
-    ends = ("/".join(parts[start:]) for start in range(1, len(parts)))
+    parts = [part for part in key.replace("\\", "/").split("/") if part not in ("", ".")]
+    ends = ("/".join(parts[start:]) for start in range(len(parts)))
     return next((end for end in ends if end in known), None) or by_tail.get(_tail(key))
 
 

@@ -220,7 +220,7 @@ def _fitted(image: str, answer: PersonMasks | None, height: int, width: int) -> 
 def _scored_masks(images: Sequence[_ImageMasks], engine: Engine) -> Iterator[tuple[list[float], list[int]]]:
     """Best overlaps and areas of the rows of every image."""
     parts = [images[start : start + IMAGES_PER_PART] for start in range(0, len(images), IMAGES_PER_PART)]
-    for scored in finished(engine.map(_score_masks, parts), "part of the images"):
+    for scored in finished(engine.map(_score_masks, parts), "part of the masks"):
         yield from scored
 
 

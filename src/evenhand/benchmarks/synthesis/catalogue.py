@@ -135,6 +135,7 @@ _POLICY = {
     Region.MOTION: "the first frame of a film has no predecessor and is left out",
 }
 """What becomes of frames that do not show what a metric is about."""
+_LOOKS_AT = {"osnet": Region.PERSON, "pcb": Region.PERSON, "pose": Region.POSE}  # features, also when asked by name
 
 _NOTHING_SEEN = {
     Region.FACE: "no pair shows a face in both pictures",
@@ -342,7 +343,10 @@ def _published_pair(entry: CatalogueEntry, name: str) -> AnyMetric:
 
 def _mean(kind: type[FrameMean], entry: CatalogueEntry, name: str, **more: Any) -> AnyMetric:
     """A mean of frames with what the catalogue says of it."""
-    known = {"column": column_of(entry.name), "policy": _POLICY.get(entry.looks_at, LEFT_OUT)}
+    known = {
+        "column": column_of(entry.name),
+        "policy": _POLICY.get(_LOOKS_AT.get(entry.feature, entry.looks_at), LEFT_OUT),
+    }
     return kind(name, direction=entry.direction, about=entry.definition, scale=entry.scale, **(known | more))
 
 

@@ -22,17 +22,16 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.machinery import PathFinder
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from evenhand.benchmarks.synthesis.items import Item
 from evenhand.benchmarks.synthesis.models import Before, SynthesisAnswer, SynthesisModel
 from evenhand.benchmarks.synthesis.protocol import Protocol
-from evenhand.core.engine import Failed, Work, Workplace, cause_of
+from evenhand.core.engine import Done, Failed, Work, Workplace, cause_of
 from evenhand.core.errors import ModelError
 from evenhand.core.task import Sample, Unanswered
-from evenhand.engines.local import PartWorker, ProcessWorker, WorkerHere
+from evenhand.engines.local import PartWorker, ProcessWorker, WorkerHere, WorkerLostError
 from evenhand.files.writing import append_file, remove, write_file
 
 JOURNAL = "journal.jsonl"
@@ -85,7 +84,7 @@ def answer_samples(
     with closing(_worker(model)) as worker:
         for position, sample in enumerate(samples):
             given = Sample(sample.id, sample.media, dict(sample.given))
-            outcome = worker.work(position, ("answer_sample", given))
+            outcome = _outcome(worker, position, "answer_sample", given)
             yield sample.id, Unanswered(outcome.cause) if isinstance(outcome, Failed) else tuple(outcome.value)
 
 
@@ -100,13 +99,13 @@ def _worker(model: SynthesisModel, start: StartMethod | None = None, time_limit:
     payload: Any = work
     if method == "spawn":
         try:
-            payload = bytes(ForkingPickler.dumps(work))
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            payload = pickle.dumps(work)  # by value, so that it serves for every start
+        except Exception as error:  # whatever a foreign object raises when it can't be pickled
             raise ModelError(
                 f"{model.name} can't be handed to a fresh process ({error}). Define its class in a module, "
                 "make the network in build_model and not in __init__, or start it with 'fork'."
             ) from None
-    return ProcessWorker(payload, time_limit=time_limit, one_thread=False, patience=_PATIENCE)
+    return ProcessWorker(payload, time_limit=time_limit, one_thread=False, follows=False, patience=_PATIENCE)
 
 
 @dataclass
@@ -133,11 +132,19 @@ def _call(part: tuple[Any, ...], place: Workplace) -> Any:
     return getattr(place.kept.model, method)(*arguments)
 
 
+def _outcome(worker: PartWorker, position: int, *part: Any) -> Done[Any] | Failed:
+    """What became of a call of the model."""
+    try:
+        return worker.work(position, part)
+    except WorkerLostError as error:
+        raise ModelError(f"the model's process ended before it was built ({error.ending}).") from None
+
+
 def _asked(
     worker: PartWorker, position: int, item: Item, before: Before, taken: Mapping[str, str]
 ) -> SynthesisAnswer | Failed:
     """The model's answer, unless its pictures are not there or are those of an earlier item."""
-    outcome = worker.work(position, ("answer", item, before))
+    outcome = _outcome(worker, position, "answer", item, before)
     if isinstance(outcome, Failed):
         return replace(outcome, cause=f"{item.name}: {outcome.cause}")
     answer: SynthesisAnswer = outcome.value
@@ -183,13 +190,15 @@ class _Journal:
         if not resume:
             remove(path, below=path.parent)
         elif path.exists():
-            for line in path.read_text(encoding="utf-8").split("\n"):
+            text = path.read_text(encoding="utf-8")
+            for line in text.split("\n"):
                 try:
                     entry = json.loads(line)
                     self._entries[entry["item"]] = entry
                 except (json.JSONDecodeError, KeyError, TypeError):
                     continue
-            write_file(path, "".join(json.dumps(entry) + "\n" for entry in self._entries.values()))
+            if text and not text.endswith("\n"):  # what is appended begins a line
+                write_file(path, "".join(json.dumps(entry) + "\n" for entry in self._entries.values()))
 
     def find(self, item: Item) -> SynthesisAnswer | None:
         """The pictures of an item, when they were made for these very frames and are still there."""

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 from evenhand.benchmarks.synthesis.catalogue import (
     FACE_FOUND,
@@ -186,19 +186,27 @@ def print_values(results: RunnerResults, say: Callable[[str], None]) -> dict[str
     return dict(results.values)
 
 
-@dataclass(kw_only=True, eq=False)
+class MeasuringOptions(TypedDict, total=False):
+    """What runners and evaluators take beyond the published arguments."""
+
+    rules: Rules | Literal["compat", "strict"]  # the published rules, or the corrected ones; "compat"
+    weights: str | Path | None  # a folder of weights files; none
+    cache: str | Path | None  # a folder for readings that are kept; none
+    networks: Mapping[str, Any] | None  # of your own, in the place of ours, by feature name; none
+    empty_crop: Literal["error", "whole"]  # a person's box without pixels: refused, or the whole picture; "error"
+
+
 class Measuring:
-    """How pictures are measured: what runners and evaluators take beyond the published arguments."""
+    """How pictures are measured: the options by name."""
 
-    rules: Rules = Rules.COMPAT  # the published rules, or the corrected ones: "compat" or "strict"
-    weights: Path | None = None  # a folder of weights files
-    cache: Path | None = None  # a folder for readings that are kept
-    networks: Mapping[str, Any] = field(default_factory=dict)  # of your own, in the place of ours, by feature name
-    empty_crop: Literal["error", "whole"] = "error"  # a person's box without pixels: refused, or the whole picture
-
-    def __post_init__(self) -> None:
-        self.rules, self.networks = Rules(self.rules), dict(self.networks or {})
-        self.weights, self.cache = (None if path is None else Path(path) for path in (self.weights, self.cache))
+    def __init__(self, **options: Unpack[MeasuringOptions]) -> None:
+        if unknown := options.keys() - MeasuringOptions.__annotations__.keys():
+            raise TypeError(f"{type(self).__name__} got an unexpected keyword argument {min(unknown)!r}")
+        self.rules = Rules(options.get("rules", Rules.COMPAT))
+        weights, cache = options.get("weights"), options.get("cache")
+        self.weights, self.cache = (None if path is None else Path(path) for path in (weights, cache))
+        self.networks = dict(options.get("networks") or {})
+        self.empty_crop: Literal["error", "whole"] = options.get("empty_crop", "error")
 
 
 class _MetricRunner(Measuring):
@@ -215,9 +223,9 @@ class _MetricRunner(Measuring):
         device: object = "cpu",
         *,
         say: Callable[[str], None] = print_line,
-        **options: Any,
+        **options: Unpack[MeasuringOptions],
     ) -> None:
-        """`say` prints a line; `options` are the fields of `Measuring`."""
+        """`say` prints a line; `options` are those of `MeasuringOptions`."""
         from evenhand.compat.his_evaluators.metrics import register_metrics
 
         super().__init__(**options)

@@ -26,6 +26,7 @@ from evenhand.compat.his_evaluators.evaluators.base import (
     CROSS,
     SELF,
     Measuring,
+    MeasuringOptions,
     PairedMetricRunner,
     Paths,
     RunnerResults,
@@ -76,13 +77,13 @@ class _Evaluator(Measuring):
         *,
         protocol: str | Path | None = None,
         quiet: bool = False,
-        **options: Any,
+        **options: Unpack[MeasuringOptions],
     ) -> None:
         """`dataset` is the one of the class's name, or iPER. `protocol` is the protocol file; without it, it is looked
-        for in `data_dir`. `quiet` prints nothing. `options` are the fields of `Measuring`.
+        for in `data_dir`. `quiet` prints nothing. `options` are those of `MeasuringOptions`.
         """
         super().__init__(**options)
-        self._options, self.quiet = options, quiet
+        self.quiet = quiet
         self._protocol_file = None if protocol is None else Path(protocol)
         self.warnings: list[str] = []
         self.unfinished: tuple[tuple[str, Failed], ...] = ()
@@ -127,7 +128,8 @@ class _Evaluator(Measuring):
         write_file(out_path, results_text({title: list(values.items()) for title, values in blocks.items()}))
 
     def _runner(self, kind: type[Runner], names: Sequence[str], device: object) -> Runner:
-        return kind(names, device, say=self._say, **self._options)
+        options: Any = {name: getattr(self, name) for name in MeasuringOptions.__annotations__}
+        return kind(names, device, say=self._say, **options)
 
     def save_films(self, folder: str | Path, *, height: int = 256) -> list[Path]:
         """Write an MP4 of every finished item to look at: sources, motion frames and results side by side."""
