@@ -31,6 +31,7 @@ SECONDS = {  # as measured, two pieces at a time; the others take about the usua
     "tests/cli/test_kills.py": 420,
     "tests/cli/test_outputs.py": 40,
     "tests/compat/uccs/test_resume.py": 60,
+    "tests/docs/test_tutorials.py": 90,
     "tests/files/test_pixels.py": 45,
     "tests/files/test_readers.py": 45,
     "tests/fuzz/test_readers.py::test_arrays": 55,

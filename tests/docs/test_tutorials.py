@@ -108,7 +108,16 @@ def test_there_are_pages_to_run() -> None:
     assert {"researcher", "team", "engineer", "index", "uccs", "fairface", "ijb", "his_evaluators"} <= names
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
+LONG = {"his_evaluators"}  # runs the demonstration of synthesis, with all its networks
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(path, id=path.relative_to(DOCS).as_posix(), marks=[pytest.mark.slow] * (path.stem in LONG))
+        for path in PAGES
+    ],
+)
 def test_a_page_does_what_it_says(
     page: Path, demo: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
