@@ -190,10 +190,75 @@ def test_a_field_too_many_or_too_few_is_found_beside_line_breaks_in_fields(line:
     assert [issue.line for issue in block.issues] == [4]
 
 
-def test_an_odd_number_of_quotes_in_a_column_of_numbers_is_an_issue(capfd: pytest.CaptureFixture[str]) -> None:
-    issues = parse(b'a,1\nb,"', Header(("name", "x")), {"x": CellKind.NUMBER}, 2).issues
+@pytest.mark.parametrize(
+    ("body", "wanted", "lines"),
+    [
+        (b"1,2,3\n\n1,2,3,4\n5,6\n", {"a": CellKind.NUMBER}, [4, 5]),
+        (b"1,2,3\n1,2,3,4\n5,6,7\n", {"c": CellKind.NUMBER}, [3]),
+        (b"1,2,3\n1,2,3,4\n5,6,7\n", {"a": CellKind.CELL, "c": CellKind.TEXT}, [3]),
+        (b"1,2,3\n1,2,3,4\n5,6\n", {"a": CellKind.CELL, "c": CellKind.CELL}, [3, 4]),
+        (b'"1",2,3\n1,2,3,4\n5,6,7\n', {"a": CellKind.CELL}, [3]),
+        (b'"1\n",2,3\n1,2,3,4\n5,6\n', dict.fromkeys("abc", CellKind.CELL), [4, 5]),
+    ],
+)
+def test_every_line_of_another_length_is_named_whichever_columns_are_read(
+    body: bytes, wanted: dict[str, CellKind], lines: list[int]
+) -> None:
+    issues = parse(body, Header(("a", "b", "c")), wanted, 2).issues
+    assert [issue.line for issue in issues] == lines
+    assert all("fields, but the header has 3 columns" in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize("kind", CellKind)
+@pytest.mark.parametrize(("names", "body"), [("ab", b"1,2\n3,4,"), ("ab", b'"1",2\n3,4,'), ("a", b"1\n3,")])
+def test_a_separator_too_many_at_the_end_of_the_file_is_an_issue(names: str, body: bytes, kind: CellKind) -> None:
+    issues = parse(body, Header(tuple(names)), dict.fromkeys(names, kind), 2).issues
     assert [issue.line for issue in issues] == [3]
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted", "lines"),
+    [
+        (b'a,1\nb,"', {"x": CellKind.NUMBER}, [3]),
+        (b' "1,"', {"name": CellKind.CELL, "x": CellKind.NUMBER}, [2]),
+        (b',1"\n"', {"name": CellKind.INTEGER}, [2, 3]),
+    ],
+)
+def test_a_lone_quote_in_a_column_of_numbers_is_an_issue(
+    body: bytes, wanted: dict[str, CellKind], lines: list[int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    issues = parse(body, Header(("name", "x")), wanted, 2).issues
+    assert [issue.line for issue in issues] == lines
     assert "panicked" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("blank", [" ", "\t ", "\u00a0"])
+@pytest.mark.parametrize("more", ["", "\n", '"c",5\n'], ids=["plain", "a blank line", "quotes"])
+def test_a_text_of_blanks_is_empty(blank: str, more: str) -> None:
+    block = parse(f"{blank},2\nb,4\n{more}b,4\n".encode(), Header(("a", "b")), {"a": CellKind.TEXT}, 2)
+    assert block.issues == ((2, "a is empty"),)
+
+
+@pytest.mark.parametrize("kind", [CellKind.TEXT, CellKind.CELL])
+def test_a_line_of_blanks_is_no_row_of_a_single_column(kind: CellKind) -> None:
+    block = parse(b"1\n  \n2\n", Header(("a",)), {"a": kind}, 2)
+    assert (block.frame.rows(), block.lines.tolist(), block.issues) == ([("1",), ("2",)], [2, 4], ())
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"), [(b"1,2\n3,4\n", [2, 3]), (b"1,2\n\n3,4\n", [2, 4]), (b'"1\n",2\n3,4', [2, 4])]
+)
+def test_lines_are_counted_where_no_column_is_read(body: bytes, lines: list[int]) -> None:
+    assert parse(body, Header(("a", "b")), {}, 2).lines.tolist() == lines
+
+
+@pytest.mark.parametrize("body", [b"a,1\n\nb,2\n", b'"a\n",1\nb,2\n'])
+def test_a_large_block_with_blank_lines_or_quotes_is_read_alike(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    header, wanted = Header(("name", "x")), {"name": CellKind.TEXT}
+    quick = parse(body, header, wanted, 2)
+    monkeypatch.setattr("evenhand.files.delimited._LARGEST_SCAN", 4)
+    slow = parse(body, header, wanted, 2)
+    assert (slow.frame.rows(), slow.lines.tolist()) == (quick.frame.rows(), quick.lines.tolist()) != ([], [])
 
 
 def test_an_open_quote_is_an_issue_not_a_field_as_long_as_the_file(tmp_path: Path) -> None:

@@ -97,6 +97,12 @@ def test_damage_is_an_error_with_the_file_name(data: bytes) -> None:
         load_plain(HERE, data=data)
 
 
+@pytest.mark.parametrize("name", [b"collections\nOrderedDict", b"builtins\ndict", b"__builtin__\ndict"])
+def test_a_pair_of_a_dictionary_is_no_text_of_two_letters(name: bytes) -> None:
+    with pytest.raises(DataError, match="a str in the wrong place"):
+        load_plain(HERE, data=b"\x80\x02c" + name + b"\n](X\x02\x00\x00\x00abe\x85R.")
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_random_damage_never_raises_anything_else(seed: int) -> None:
     rng = np.random.default_rng(seed)

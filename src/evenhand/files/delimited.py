@@ -56,6 +56,7 @@ MOST_COLUMNS = 50_000
 MOST_ISSUES = 100_000  # that are listed of a run of lines
 _LONG_LINE = 1 << 16
 _CELLS_AT_ONCE = 3_000_000  # that are held as Python's texts
+_LARGEST_SCAN = 256 << 20  # bytes that `_record_starts` looks at; it takes five times as much memory
 
 
 class CellKind(Enum):
@@ -327,9 +328,9 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind], firs
     if not body or body.isspace():
         empty_frame = pl.DataFrame({name: pl.Series([], dtype=kind.dtype) for name, kind in chosen.items()})
         return RowBlock(empty_frame, np.arange(0), ())
-    body = body.rstrip(b"\n") + b"\n" if body.endswith(b"\n\n") else body
-    labels, quoted, starts = header.labels, b'"' in body, None
-    if quoted and body.count(b'"') % 2:  # Polars may panic
+    body = body if body.endswith(b"\n") and not body.endswith(b"\n\n") else body.rstrip(b"\n") + b"\n"
+    labels, separator, quoted, starts = header.labels, header.separator.encode(), b'"' in body, None
+    if quoted and (body.count(b'"') % 2 or body[-3:-1] in (separator + b'"', b'\n"')):  # Polars may panic
         return None
     if len(labels) > 1 and not quoted and (b"\n\n" in body or body.startswith(b"\n")):
         starts = _record_starts(body, header)
@@ -337,16 +338,21 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind], firs
             return None
         is_end = np.frombuffer(b"\n" + body, np.uint8) == ord("\n")
         body = np.frombuffer(body, np.uint8)[~(is_end[:-1] & is_end[1:])].tobytes()
-    lines = body.count(b"\n") + (not body.endswith(b"\n"))
-    # Polars accepts no line that is too long, but takes its time. One that is too short lacks its last field; where
-    # that may be empty or is not read, separators are counted.
-    surplus = -1
-    if chosen.get(labels[-1], CellKind.CELL) is CellKind.CELL or len(body) > lines * _LONG_LINE:
-        surplus = body.count(header.separator.encode()) - (len(labels) - 1) * lines
-        if surplus > 0 and not quoted:
+    lines = body.count(b"\n")
+    # Polars accepts no line that is too long, but takes its time; where a column is left out, it does accept them. A
+    # line that is too short lacks its last field: where that may be empty, separators are counted.
+    if len(chosen) < len(labels) or len(labels) == 1:
+        if quoted:
+            starts = _record_starts(body, header)
+        if starts is None and (quoted or not _has_width(body, separator, len(labels), lines)):
             return None
-    has_every_field = not quoted and surplus == 0
-    needed = set(chosen) if has_every_field and chosen else {*chosen, labels[-1]}
+    elif (
+        not quoted
+        and (chosen[labels[-1]] is CellKind.CELL or len(body) > lines * _LONG_LINE)
+        and body.count(separator) != (len(labels) - 1) * lines
+    ):
+        return None
+    needed = set(chosen) or {labels[-1]}
     try:
         frame = pl.read_csv(
             io.BytesIO(body),
@@ -358,34 +364,49 @@ def _by_polars(body: bytes, header: Header, chosen: Mapping[str, CellKind], firs
         )
     except (pl.exceptions.PolarsError, ValueError):
         return None
-    if len(frame) != lines:  # line breaks in fields
+    if starts is None and len(frame) != lines:  # line breaks in fields
         starts = _record_starts(body, header)
-        if starts is None or len(starts) != len(frame) or len(labels) == 1:
+        if starts is None:
             return None
+    if starts is not None and len(starts) != len(frame):
+        return None
     empty = {name for name, count in zip(frame.columns, frame.null_count().row(0), strict=True) if count}
-    if labels[-1] in empty and (not has_every_field or len(labels) == 1):
+    if labels[-1] in empty and ((quoted and starts is None) or len(labels) == 1):
         return None
     of_kind = {kind: [name for name in chosen if chosen[name] is kind] for kind in CellKind}
     if not empty.isdisjoint(set(chosen) - set(of_kind[CellKind.CELL])):
         return None
-    texts = frame.select(of_kind[CellKind.TEXT])
-    if any((column == "").any() for column in (texts if starts is None else texts.select(pl.all().str.strip_chars()))):
+    texts = frame.select(of_kind[CellKind.TEXT] if len(labels) > 1 else pl.col(pl.String))  # a blank line is no row
+    perhaps_blank = (column.filter(~column.is_between("!", "\x7f")) for column in texts)  # by the first character
+    if any((column.str.strip_chars_start() == "").any() for column in perhaps_blank):
         return None
     numbers = of_kind[CellKind.NUMBER]
     if numbers and not np.isfinite(frame.select(pl.col(numbers).sum()).row(0)).all():
         return None
+    places = np.arange(len(frame)) if starts is None else starts
     frame = frame if frame.columns == list(chosen) else frame.select(list(chosen))
     cells = [name for name in of_kind[CellKind.CELL] if name in empty]
     frame = frame.with_columns(pl.col(cells).fill_null("")) if cells else frame
-    return RowBlock(frame, first_line + (np.arange(len(frame)) if starts is None else starts), ())
+    return RowBlock(frame, first_line + places, ())
+
+
+def _has_width(body: bytes, separator: bytes, width: int, lines: int) -> bool:
+    """Whether every line of a block without quotes has so many fields."""
+    if body.count(separator) != (width - 1) * lines:  # lest the pattern below be larger than the block
+        return False
+    others = bytes(set(range(256)) - {*separator, ord("\n")})
+    return body.translate(None, others) == (separator * (width - 1) + b"\n") * lines
 
 
 def _record_starts(body: bytes, header: Header) -> Array | None:
     """(records,): the line on which each record begins, from 0 on, without blank lines.
 
-    None where fields are too many or too few, or quotes stand anywhere but at both ends of a field or doubled inside.
+    None where fields are too many or too few, quotes stand anywhere but at both ends of a field or doubled inside, or
+    the block is too large.
     """
-    text = np.frombuffer(b"\n" + body.removesuffix(b"\n") + b"\n", np.uint8)
+    if len(body) > _LARGEST_SCAN:
+        return None
+    text = np.frombuffer(b"\n" + body, np.uint8)
     is_quote = text == ord('"')
     is_outside = np.cumsum(is_quote, dtype=np.uint8) % 2 == 0
     quotes, line_ends = np.flatnonzero(is_quote), np.flatnonzero(text == ord("\n"))
@@ -394,8 +415,11 @@ def _record_starts(body: bytes, header: Header) -> Array | None:
     if len(quotes) % 2 or not is_edge[text[quotes[::2] - 1]].all() or not is_edge[text[quotes[1::2] + 1]].all():
         return None
     is_filled = np.diff(line_ends[starts]) > 1
-    separators = np.count_nonzero((text == ord(header.separator)) & is_outside)
-    if separators != (len(header.names) - 1) * np.count_nonzero(is_filled):
+    width, ends = len(header.names), line_ends[starts[1:][is_filled]]
+    is_mark = (text == ord(header.separator)) & is_outside
+    is_mark[ends] = True
+    marks = text[is_mark]
+    if len(marks) != width * len(ends) or (marks[width - 1 :: width] != ord("\n")).any():
         return None
     return starts[:-1][is_filled]
 

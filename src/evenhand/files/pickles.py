@@ -215,7 +215,10 @@ _VALUES = (
     *("SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES"),
     *("BINBYTES8", "BYTEARRAY8"),
 )
-_CONTAINER_BYTES = {"EMPTY_DICT": 64, "EMPTY_LIST": 56, "EMPTY_SET": 216, "FROZENSET": 216, "DICT": 64, "LIST": 56}
+_CONTAINER_BYTES = {
+    **{"EMPTY_DICT": 64, "EMPTY_LIST": 56, "EMPTY_SET": 216, "FROZENSET": 216, "DICT": 64, "LIST": 56},
+    "MARK": 40,  # a place in the stack
+}
 
 
 class _Machine:
@@ -396,7 +399,7 @@ def _construct(called: Any, arguments: Any) -> Any:
             return list(_expect(arguments[0], list))
         case ("collections", "OrderedDict") | ("builtins" | "__builtin__", "dict"):
             pairs = _expect(arguments[0], list | tuple) if arguments else []
-            return {_key(key): value for key, value in pairs}
+            return {_key(key): value for key, value in (_expect(pair, list | tuple) for pair in pairs)}
         case ("builtins" | "__builtin__", "set" | "frozenset"):
             return set(map(_key, _expect(arguments[0], list | tuple))) if arguments else set()
         case ("builtins" | "__builtin__", "list" | "tuple"):
