@@ -73,7 +73,7 @@ def grouped_draws(data: dict[str, Any]) -> Any:
 
     cells = tally(_records(data), [Rate("accuracy", "right")], ["cell"], units=False)
     share = cells.states[0]
-    table = np.stack([share.count, share.of - share.count], axis=1)
+    table = np.stack([share.top, share.count - share.top], axis=1)
     drawn = table_draws(table, 1000, stream("bench", "rows"))
     right = drawn[:, :, 0]
     values = divide(right, drawn.sum(axis=2))
@@ -149,7 +149,7 @@ def rank_tests_peer(data: dict[str, Any]) -> Any:
 def _gap(data: dict[str, Any], prefix: str, unit: str | None, metric: Any) -> Any:
     evidence = _evidence(_records(data, prefix, unit), metric)
     cells = [i + 1 for i in range(GENDERS * RACES * AGES) if np.isfinite(evidence.values[i + 1])]
-    return evidence.null_gaps(cells, 2000).gaps.mean()
+    return evidence.null_gaps(cells, 2000)[0].mean()
 
 
 def gap_of_rows(data: dict[str, Any]) -> Any:
