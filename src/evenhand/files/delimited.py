@@ -144,7 +144,7 @@ def read_table(
     path = Path(path)
     with text_file(path, problem) as source:
         data, fact = source.read_all(), source.fact()
-    if not data.strip():
+    if not data or data.isspace():
         size = "0 bytes" if not fact.size else "blank lines only"
         raise problem(f"{path} is empty ({size}). Was the program that wrote it stopped? Write it again.")
     first, _, body = _unix_lines(data).partition(b"\n")

@@ -83,6 +83,13 @@ class HashingFile(io.RawIOBase):
         self._size += read
         return int(read)
 
+    def readall(self) -> bytes:
+        """All that is left, in one piece."""
+        data = self._file.read()
+        self._digest.update(data)
+        self._size += len(data)
+        return data
+
     def fact(self) -> InputFact:
         """What was read; call it at the end of the file, the rest is read for it."""
         while block := self._file.read(_BLOCK):

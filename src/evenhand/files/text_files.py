@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import HashingFile, Problem, limit_of, opened
@@ -25,6 +25,9 @@ MOST_CELLS = limit_of("EVENHAND_MOST_CELLS", 12_000_000)  # that any compressed 
 SEPARATORS = (",", ";", "\t", "|")
 _ALWAYS_EXPANDED = 40 << 20  # bytes that any file may expand to
 _CELLS_PER_BYTE = 2  # of the compressed file, beyond MOST_CELLS
+
+
+Fetched = TypeVar("Fetched", bytes, bytearray)
 
 
 @dataclass
@@ -40,7 +43,7 @@ class TextFile:
     _cells: int = 0
     _is_old_mac: bool | None = None  # lines end in CR alone
 
-    def fetch(self, size: int) -> bytes | bytearray:
+    def fetch(self, size: int) -> bytearray:
         """So many bytes, or fewer at the end of the file."""
         buffer = bytearray(size)
         filled = 0
@@ -57,12 +60,17 @@ class TextFile:
         del buffer[filled:]
         if self.expanding is not None:
             self._check_expansion(buffer)
+        return self._with_line_feeds(buffer)
+
+    def _with_line_feeds(self, fetched: Fetched) -> Fetched:
         if self._is_old_mac is None:
-            self._is_old_mac = b"\n" not in buffer and b"\r" in buffer.rstrip(b"\r")
-        return buffer.replace(b"\r", b"\n") if self._is_old_mac else buffer
+            self._is_old_mac = b"\n" not in fetched and b"\r" in fetched.rstrip(b"\r")
+        return fetched.replace(b"\r", b"\n") if self._is_old_mac else fetched
 
     def read_all(self) -> bytes:
         """All that is left."""
+        if self.expanding is None:
+            return self._with_line_feeds(self.raw.readall())
         size = min(max(self.stored + 1, 1 << 16), 64 << 20)
         pieces = [self.fetch(size)]
         while len(pieces[-1]) == size:

@@ -54,17 +54,19 @@ def pair_scores(
     scores = np.empty(len(first), dtype=rows.dtype)
     if WORTH_A_PRODUCT * len(rows) * len(columns) <= len(first):
         height = max(_STRIP_BYTES // max(len(columns) * rows.itemsize, 1), 1)
-        strips = -(-len(rows) // height)
-        codes = (row_of // height).astype(np.uint8 if strips < 2**8 else np.uint16 if strips < 2**16 else np.int32)
-        strip_of_pair = looked_up(codes, first)
-        entry = looked_up(row_of % np.int32(height) * np.int32(len(columns)), first)  # of a strip's products
-        for block in blocks(len(entry), AT_ONCE):
-            entry[block] += np.take(column_of, second[block], mode="clip")
-        shared = (rows, columns, strip_of_pair, entry)
-        parts = finished(engine.map(partial(_score_strip, height), range(strips), shared=shared), "strip")
-        for part in parts:
-            for block, (inside, some) in zip(blocks(len(first), AT_ONCE), part, strict=True):
-                scores[block][inside] = some
+        pairs = _PairsByStrip.of(row_of, column_of, first, second, height)
+        shared = (rows, columns, pairs.entry, pairs.ends)
+        strips = range(-(-len(rows) // height))
+        for strip, part in enumerate(
+            finished(engine.map(partial(_score_strip, height), strips, shared=shared), "strip")
+        ):
+            done = 0
+            for segment in _segments(pairs.ends, strip):
+                scores[segment] = part[done : done + segment.stop - segment.start]
+                done += segment.stop - segment.start
+        for block in blocks(len(scores), AT_ONCE):
+            ordered = scores[block].copy()
+            scores[block][pairs.order[block]] = ordered
     else:
         left, right = looked_up(row_of, first), looked_up(column_of, second)
         tiles = list(_tiles(left, right, len(rows), len(columns)))
@@ -79,37 +81,78 @@ def pair_scores(
 
 def scores_in_double(templates: Templates, first: Array, second: Array) -> NDArray[np.float64]:
     """As `pair_scores` in double precision, for few pairs: only vectors that are being multiplied are converted."""
-    scores = np.full(len(first), -np.inf)
+    scores, lengths = np.full(len(first), -np.inf), _lengths_in_double(templates.vectors)
     enrolled = np.flatnonzero(templates.enrolled[first] & templates.enrolled[second])
+    sides = [np.empty((_DOUBLES_AT_ONCE, templates.vectors.shape[1])) for _ in range(2)]
     for block in blocks(len(enrolled), _DOUBLES_AT_ONCE):
         pairs = enrolled[block]
-        sides = (in_double(templates.vectors[side[pairs]]) for side in (first, second))
-        scores[pairs] = np.einsum("ij,ij->i", *sides)
+        for doubles, side in zip(sides, (first, second), strict=True):
+            doubles[: len(pairs)] = templates.vectors[side[pairs]]
+        products = np.einsum("ij,ij->i", *(doubles[: len(pairs)] for doubles in sides))
+        scores[pairs] = products / (lengths[first[pairs]] * lengths[second[pairs]])
     return scores
+
+
+def _lengths_in_double(vectors: Array) -> NDArray[np.float64]:
+    """(vectors,): one for those without length."""
+    lengths = np.empty(len(vectors))
+    for block in blocks(len(vectors), _DOUBLES_AT_ONCE):
+        double = vectors[block].astype(np.float64)
+        lengths[block] = np.sqrt(np.einsum("ij,ij->i", double, double))
+    return np.where(lengths > 0, lengths, 1.0)
 
 
 def in_double(vectors: Array) -> NDArray[np.float64]:
     """Vectors of unit length in double precision; those without length stay zero."""
-    double = vectors.astype(np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", double, double))
-    double /= np.where(lengths > 0, lengths, 1.0)[:, None]
-    return double
+    return vectors / _lengths_in_double(vectors)[:, None]
 
 
-def _score_strip(height: int, strip: int, place: Workplace) -> list[tuple[NDArray[np.uint16], NDArray[np.floating]]]:
-    """For every block of the list, where the pairs are whose first template is in a strip of rows, and their scores."""
-    rows, columns, strip_of_pair, entry = place.shared
+def _score_strip(height: int, strip: int, place: Workplace) -> NDArray[np.floating]:
+    """The scores of the pairs whose first template is in a strip of rows, block after block of the list."""
+    rows, columns, entry, ends = place.shared
     strip_rows = rows[strip * height : (strip + 1) * height]
     products = np.empty((len(strip_rows), len(columns)), dtype=rows.dtype)
     for block in blocks(len(columns), _TILE):
         np.matmul(strip_rows, columns[block].T, out=products[:, block])
-    flat = products.reshape(-1)
-    scores = []
-    for block in blocks(len(entry), AT_ONCE):  # that stays in a core's cache
-        inside = np.flatnonzero(strip_of_pair[block] == strip)
-        entries = np.take(entry[block], inside, mode="clip")  # within the products: no second look is needed
-        scores.append((inside.astype(np.uint16), np.take(flat, entries, mode="clip")))
+    flat, scores, done = products.reshape(-1), np.empty(int(np.diff(ends[:, strip : strip + 2]).sum()), rows.dtype), 0
+    for segment in _segments(ends, strip):
+        entries = entry[segment]  # within the products: no second look is needed
+        np.take(flat, entries, mode="clip", out=scores[done : done + len(entries)])
+        done += len(entries)
     return scores
+
+
+def _segments(ends: Array, strip: int) -> Iterator[slice]:
+    """Where the pairs of a strip stand in every block of the list."""
+    for block, (start, stop) in enumerate(ends[:, strip : strip + 2].tolist()):
+        yield slice(block * AT_ONCE + start, block * AT_ONCE + stop)
+
+
+class _PairsByStrip(NamedTuple):
+    """Listed pairs, which are in the order of their strips within every block of the list."""
+
+    entry: NDArray[np.signedinteger]  # (pairs,), of a strip's products
+    order: NDArray[np.uint16]  # (pairs,): where each stands in its block as it was listed
+    ends: NDArray[np.int32]  # (blocks, strips + 1): where the pairs of a strip begin, and those of the next
+
+    @classmethod
+    def of(cls, row_of: Array, column_of: Array, first: Array, second: Array, height: int) -> _PairsByStrip:
+        """Pairs of rows and columns of the product; `row_of` and `column_of` say where each template stands there."""
+        strips = int(row_of.max(initial=0)) // height + 1
+        # Codes of 8 or 16 bits are sorted by radix.
+        codes = (row_of // height).astype(np.uint8 if strips < 2**8 else np.uint16 if strips < 2**16 else np.int32)
+        starts = row_of % np.int32(height) * np.int32(column_of.max(initial=0) + 1)
+        entry, order = np.empty(len(first), dtype=np.int32), np.empty(len(first), dtype=np.uint16)
+        ends = np.zeros((-(-len(first) // AT_ONCE), strips + 1), dtype=np.int32)
+        for number, block in enumerate(blocks(len(first), AT_ONCE)):
+            strip = np.take(codes, first[block], mode="clip")
+            entries = np.take(starts, first[block], mode="clip")
+            entries += np.take(column_of, second[block], mode="clip")
+            by_strip = np.argsort(strip, kind="stable")
+            np.take(entries, by_strip, mode="clip", out=entry[block])
+            order[block] = by_strip
+            np.cumsum(np.bincount(strip, minlength=strips), out=ends[number, 1:])
+        return cls(entry, order, ends)
 
 
 def _used(templates: Array, count: int) -> tuple[Array, Array]:

@@ -148,6 +148,7 @@ def _compared(
         inputs=inputs,
         facts=facts,
         warnings=warnings,
+        media=False,
     )
 
 
@@ -180,6 +181,7 @@ def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[Sear
             "galleries": {gallery.name: len(gallery.ids) for gallery in galleries},
             "probes": {gallery.name: len(gallery.probes) for gallery in galleries},
         },
+        media=False,
     )
 
 
