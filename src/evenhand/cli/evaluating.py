@@ -407,8 +407,8 @@ def draw_cards(console: Console, title: str, columns: Sequence[str], rows: Seque
 def explain(
     run: Annotated[Path, typer.Argument(help="a run folder")],
     target: Annotated[
-        float | None, typer.Option(help="a published number, such as 96.28: rank all combinations by their distance")
-    ] = None,
+        str, typer.Option(help="a published number, such as 96.28: rank all combinations by their distance")
+    ] = "",
     quantity: Annotated[str, typer.Option(help="what the number is, such as TAR@FAR=1e-4; anything by default")] = "",
     most: Annotated[int, typer.Option(help="combinations to show")] = 20,
     data: Annotated[Path | None, typer.Option(help="where the data are now, if they were moved")] = None,
@@ -418,12 +418,17 @@ def explain(
     """Show the same numbers under every convention, or find the ones that give a published number."""
     stored = api.load(run)
     task = task_of(stored.results)
-    if target is None:
-        section = _definitions(stored.results) if task is None or task.explain is None else task.explain(stored)
-    elif task is None or task.explain_target is None:
-        raise OptionError(f"{stored.results.task} has no conventions to rank by a target; explain it without --target.")
-    else:
+    if most < 1:
+        raise OptionError(f"--most {most}: how many combinations to show, at least 1.")
+    if target or quantity or data or predictions:
+        if task is None or task.explain_target is None:
+            raise OptionError(
+                f"{stored.results.task} has no combinations to choose from or rank by a target; explain it without "
+                "--target, --quantity, --data and --predictions."
+            )
         section = task.explain_target(stored, Target(target, quantity, most, data, predictions))
+    else:
+        section = _definitions(stored.results) if task is None or task.explain is None else task.explain(stored)
     if as_json:
         print_json(section)
         return

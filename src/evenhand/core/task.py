@@ -221,7 +221,7 @@ class Tools:
 class Target:
     """A published number that is looked for among the values under all conventions."""
 
-    value: float  # a share, or in percent when it is more than 1
+    value: str = ""  # as it was printed: 0.9628, 96.28 or 96.28 %; nothing: no number is looked for, all are shown
     quantity: str = ""  # the output that it is a value of; any by default
     most: int = 20  # combinations to show
     data: Path | None = None  # where the data and predictions of the run are now; where they were, by default

@@ -34,12 +34,17 @@ class HalvesLikeness(NamedTuple):
 
 
 def embedding_warnings(
-    vectors: Array, person: Array | None = None, *, flipped: Array | None = None, keeps_lengths: bool = False
+    vectors: Array,
+    person: Array | None = None,
+    *,
+    flipped: Array | None = None,
+    keeps_lengths: bool = False,
+    index: str = "faces.csv",
 ) -> tuple[str, ...]:
     """What looks wrong about embeddings (rows, dimensions), in words; nothing when all is well.
 
     `person` (rows,) says whose face each row is, −1 where that is not known. `keeps_lengths`: lengths are used as
-    weights, which says nothing when all are one.
+    weights, which says nothing when all are one. `index` is the file that can name the rows.
 
     >>> embedding_warnings(np.ones((20, 8)))
     ('All 20 sampled rows are the same vector: the embeddings are constant.',)
@@ -64,7 +69,7 @@ def embedding_warnings(
         warnings.append(
             "The rows seem to be in another order than the faces, and then no result means anything: two rows of one "
             f"person are more alike than two rows of different people in only {100 * alike:.0f} % of cases (50 % is "
-            "chance). Check the order of rows, or add faces.csv."
+            f"chance). Check the order of rows, or add {index}."
         )
     return tuple(warnings)
 

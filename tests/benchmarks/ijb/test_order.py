@@ -174,6 +174,15 @@ def test_two_passes_side_by_side_are_taken_apart(release: Path, tmp_path: Path) 
     assert kept == pytest.approx(concat, abs=1e-6)
     run = evaluate(benchmark.find("ijb/test1"), tmp_path / "wide.npy", release, options={"flip": "none"}, draws=0)
     assert any("halves=split" in warning for warning in run.results.warnings)
+    asked = {"flip": "none", "halves": "keep"}
+    run = evaluate(benchmark.find("ijb/test1"), tmp_path / "wide.npy", release, options=asked, draws=0)
+    assert not any("halves" in warning for warning in run.results.warnings)
+
+
+def test_the_mirrored_pass_is_read_where_it_lies_beside_a_single_file(release: Path, tmp_path: Path) -> None:
+    for name, other in (("mine", "embeddings"), ("mine_flip", "embeddings_flip")):
+        np.save(tmp_path / f"{name}.npy", np.load(release / f"{other}.npy"))
+    assert numbers("ijb/test1", tmp_path / "mine.npy", release) == numbers("ijb/test1", release, release)
 
 
 def test_files_may_be_named_in_capitals(release: Path, tmp_path: Path) -> None:

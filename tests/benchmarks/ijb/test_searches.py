@@ -11,7 +11,7 @@ import pytest
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.sections import splits_section
 from evenhand.benchmarks.ijb.view import view_search
-from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.core.options import parse
 from evenhand.core.records import Group
@@ -233,3 +233,22 @@ def test_a_search_shows_the_pictures_of_its_probe(folder: Path) -> None:
     probe = int(dataset.truth.galleries[0].probes.ids[0])
     row = {"gallery": 0, "item": probe, "mated": False, "top": 0.5}
     assert view_search(dataset, None, row).pictures
+
+
+def test_one_score_per_comparison_is_no_submission_for_a_search(folder: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "ijbb.npy", np.zeros(9))
+    with pytest.raises(PredictionError, match=r"ijbb\.npy holds one score per comparison.*scores_A\.csv"):
+        run(tmp_path / "ijbb.npy", folder)
+
+
+def test_gallery_templates_that_failed_to_enrol_are_told(folder: Path) -> None:
+    faces = (folder / "faces.csv").read_text().splitlines()
+    (folder / "faces.csv").write_text("\n".join(line for line in faces if "img/0.jpg" not in line) + "\n")
+    warnings = run(folder, folder).results.warnings
+    assert any("1 of 2 templates of gallery A failed to enrol" in warning for warning in warnings)
+
+
+@pytest.mark.parametrize("task", ["ijb/test1", "ijb/test4"])
+def test_splits_are_refused_where_there_are_none(folder: Path, task: str) -> None:
+    with pytest.raises(OptionError, match=r"splits=1,2: only IJB-A has splits.*Leave the option out"):
+        evaluate(benchmark.find(task), folder, folder, options={"flip": "none", "splits": "1,2"}, draws=0)

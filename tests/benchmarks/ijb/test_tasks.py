@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from evenhand.benchmarks.ijb.faces import FaceFolderCodec, VideoCodec
 from evenhand.benchmarks.ijb.options import FaceQuestionOptions, SearchOptions, VerificationOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.options import Options
-from evenhand.core.task import Sample
+from evenhand.core.task import Demo, Sample
 from evenhand.instruments.faces import align, similarity
 from evenhand.run import evaluate
 
@@ -119,9 +119,8 @@ def test_subject_names_are_never_read(folder: Path) -> None:
     assert "Nobody" not in str(run.results)
 
 
-def test_the_demonstration_serves_test_1_as_well(tmp_path: Path) -> None:
-    assert benchmark.demo is not None
-    (demo,) = benchmark.demo(tmp_path)
+def test_the_demonstration_serves_test_1_as_well(demos_of: Callable[[str], Sequence[Demo]]) -> None:
+    (demo,) = demos_of("ijb")
     task: Any = benchmark.find("ijb/test1")
     results = evaluate(task, demo.predictions, demo.data, options=demo.options, draws=0, permutations=0).results
     assert results.get("comparisons", "genuine").value == PEOPLE * PROBES
@@ -129,9 +128,8 @@ def test_the_demonstration_serves_test_1_as_well(tmp_path: Path) -> None:
     assert 0.9 < (results.get("separation", "AUC").number or 0.0) < 1.0
 
 
-def test_the_demonstration_can_be_evaluated(tmp_path: Path) -> None:
-    assert benchmark.demo is not None
-    (demo,) = benchmark.demo(tmp_path)
+def test_the_demonstration_can_be_evaluated(demos_of: Callable[[str], Sequence[Demo]]) -> None:
+    (demo,) = demos_of("ijb")
     task: Any = benchmark.find(demo.task)
     results = evaluate(
         task, demo.predictions, demo.data, options=demo.options, draws=0, permutations=0, depth=1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand import api
 from evenhand.cli.main import main
 from evenhand.search.enrol import Membership, enrol, enrol_every
 
@@ -136,7 +137,7 @@ def test_searches_detections_and_clusterings_are_explained_too(
     answers = {"ijb/test6": "detections", "ijb/test7": "clusters_40", "ijb/test8": "detection_clusters"}
     run = run_of(mini, tmp_path, task, answers=mini / f"{answers[task]}.csv" if task in answers else mini)
     capsys.readouterr()
-    assert main(["explain", run, "--target", "0.9", "--most", "1000000", "--json"]) == 0
+    assert main(["explain", run, "--target", "0.900000", "--most", "1000000", "--json"]) == 0
     table: Any = json.loads(capsys.readouterr().out)["blocks"][1]
     combinations = {(row[3], row[4]) for row in table["rows"]}
     assert len(combinations) > {"ijb/test4": 287, "ijb/test6": 11, "ijb/test7": 1, "ijb/test8": 8}[task]
@@ -159,3 +160,165 @@ def test_a_run_whose_files_are_gone_says_so(
     assert main(["explain", run, "--target", "0.9"]) != 0
     assert "--predictions" in capsys.readouterr().err
     assert main(["explain", run, "--target", "0.9", "--predictions", str(synthetic)]) == 0
+
+
+def nearest_to(
+    run: str, capsys: pytest.CaptureFixture[str], target: str, *more: str
+) -> tuple[str, list[dict[str, Any]]]:
+    """The lead of the section, and its rows, for a published number."""
+    capsys.readouterr()
+    assert main(["explain", run, "--target", target, *more, "--json"]) == 0
+    lead, table = json.loads(capsys.readouterr().out)["blocks"][:2]
+    return lead["text"], [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+
+
+def test_a_number_with_two_decimals_finds_the_public_script_first(
+    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted = as_a_script_does(synthetic, norm=False, detector=True)
+    run = run_of(synthetic, tmp_path, "ijb/test1", "--set", f"far={FAR}")
+    for printed in (f"{100 * planted:.2f}", f"{100 * planted:.2f} %", f"{planted:.4f}"):
+        _, rows = nearest_to(run, capsys, printed, "--quantity", "tar@far=1e-3")
+        assert rows[0]["combination"] == "flip=sum, norm=keep, detector=on, media=mean"
+        assert rows[0]["convention"] == "nearest"
+        assert "ijb_11.py with N1D1F1" in rows[0]["public code"]
+
+
+def test_digits_that_were_not_printed_do_not_rank_but_those_that_were_do(
+    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(synthetic, tmp_path, "ijb/test1", "--set", f"far={FAR}")
+    counts = []
+    for printed in ("90", "90.0", "90.00"):
+        lead, rows = nearest_to(run, capsys, printed, "--most", "1000")
+        counts.append(int(lead.split()[0].replace(",", "")))
+        half = 0.005 * 10.0 ** -len(printed.partition(".")[2])
+        gives = [abs(float(row["off by"])) <= half + 1e-6 for row in rows]
+        assert gives == sorted(gives, reverse=True)
+    assert counts[0] >= counts[1] >= counts[2]
+
+
+def test_a_target_that_is_no_share_is_a_usage_error(
+    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(synthetic, tmp_path)
+    for target in ("nan", "-5", "9628", "inf", "much", "101%"):
+        assert main(["explain", run, f"--target={target}"]) == 2
+        assert "per cent such as 96.28" in capsys.readouterr().err
+
+
+def test_moved_files_and_a_quantity_serve_without_a_target_too(
+    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(synthetic, tmp_path)
+    manifest = Path(run) / "run.json"
+    manifest.write_text(manifest.read_text().replace("embeddings.npy", "elsewhere.npy"))
+    capsys.readouterr()
+    assert main(["explain", run]) == 0
+    assert "can't be computed" in capsys.readouterr().out
+    assert main(["explain", run, "--predictions", str(synthetic), "--quantity", "TAR@FAR=1e-2"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "TAR@FAR=0.01 under every combination (180)" in told
+    assert main(["explain", run, "--target", "0.9", "--most", "0"]) == 2
+
+
+def test_values_have_six_decimals_and_realised_rates_tell_neighbours_apart(
+    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(synthetic, tmp_path, "ijb/test1", "--set", "far=0.001,0.01")
+    capsys.readouterr()
+    assert main(["explain", run, "--json"]) == 0
+    table = json.loads(capsys.readouterr().out)["blocks"][0]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    assert all(re.fullmatch(r"\d\.\d{6}", row["value"]) for row in rows)
+    exact, *others = (row for row in rows if row["quantity"] == "TAR@FAR=0.001")
+    assert any(row["realised"] != exact["realised"] for row in others if row["false"] != exact["false"])
+
+
+@pytest.fixture
+def searched(tmp_path: Path) -> Path:
+    """The small IJB-B of the golden cases, in which a gallery template and some probes have vectors of zeros."""
+    mini = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
+    folder = tmp_path / "zeros"
+    folder.mkdir()
+    for name in ("embeddings.npy", "embeddings_flip.npy"):
+        vectors = np.load(mini / name)
+        vectors[: len(vectors) // 8] = 0
+        np.save(folder / name, vectors)
+    (folder / "faces.csv").write_text((mini / "faces.csv").read_text())
+    return folder
+
+
+def test_searches_know_zero_vectors_and_merged_galleries_under_the_usual_names(
+    searched: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mini = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
+    run = run_of(mini, tmp_path, "ijb/test4", answers=searched)
+    _, rows = nearest_to(run, capsys, "0.9", "--quantity", "Rank-1", "--most", "100000")
+    assert {row["quantity"] for row in rows} == {"rank 1"}
+    policies = {row["convention"].rpartition("FTE: ")[2] for row in rows}
+    assert policies == {"penalise", "exclude", "zero vector"}
+    assert any(row["convention"].startswith("merged_gallery_legacy") for row in rows)
+    assert any("ijb_1n.py" in row["public code"] for row in rows)
+    _, rates = nearest_to(run, capsys, "0.9", "--quantity", "TPIR@FPIR=1e-2", "--most", "100000")
+    assert {row["quantity"].partition(", ")[2] for row in rates} == {"rank 1", "top 20", "any rank"}
+
+
+def write_ijba(folder: Path) -> Path:
+    """Two splits of IJB-A with different comparisons, and embeddings of their faces."""
+    rng = np.random.default_rng(8)
+    header = "TEMPLATE_ID,SUBJECT_ID,FILE,MEDIA_ID,SIGHTING_ID,FRAME,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"
+    rows = [f"{one},{one % 20},img/{one}.jpg,{one},{one},,1,1,9,9" for one in range(80)]
+    for split, share in ((1, 0.3), (2, 0.9)):
+        pairs = folder / "IJB-A_11_sets" / f"split{split}"
+        search = folder / "IJB-A_1N_sets" / f"split{split}"
+        for place in (pairs, search):
+            place.mkdir(parents=True)
+        listed = [f"{a},{b}" for a in range(20) for b in range(20, 80) if a == b % 20 or rng.random() < share]
+        (pairs / f"verify_comparisons_{split}.csv").write_text("\n".join(listed) + "\n")
+        for name, some in (
+            (pairs / f"verify_metadata_{split}.csv", rows),
+            (search / f"search_gallery_{split}.csv", rows[: 20 - 4 * split]),
+            (search / f"search_probe_{split}.csv", rows[20:]),
+        ):
+            name.write_text("\n".join([header, *some]) + "\n")
+    centre = rng.normal(size=(20, 12))
+    vectors = np.array([centre[one % 20] for one in range(80)]) + rng.normal(size=(80, 12)) * 1.2
+    for name in ("embeddings", "embeddings_flip"):
+        np.save(folder / f"{name}.npy", (vectors + rng.normal(size=vectors.shape) * 0.5).astype(np.float32))
+    listed = [f"{one},img/{one}.jpg,{one % 20},{one},{0.5 + one / 200}" for one in range(80)]
+    (folder / "faces.csv").write_text("\n".join(["FACE_INDEX,FILENAME,SUBJECT_ID,SIGHTING_ID,FACE_SCORE", *listed]))
+    return folder
+
+
+def test_conventions_of_ijba_are_means_over_splits_like_the_result_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_ijba(tmp_path / "IJBA")
+    run = run_of(folder, tmp_path, "ijb/test1", "--set", "splits=1,2", "--set", "far=0.01,0.1")
+    results = api.load(Path(run)).results
+    for far in (0.01, 0.1):
+        value = results.get("verification", f"TAR@FAR={far}").value
+        stored = [
+            entry["value"]
+            for entry in results.facts["conventions"]
+            if (entry["quantity"], entry["convention"]) == (f"TAR@FAR={far}", "exact")
+        ]
+        assert stored == [pytest.approx(value, abs=1e-12)]
+        _, rows = nearest_to(run, capsys, f"{value:.6f}", "--quantity", f"TAR@FAR={far}", "--most", "1000")
+        own = [
+            row
+            for row in rows
+            if (row["combination"], row["convention"]) == ("flip=sum, norm=keep, detector=on, media=mean", "exact")
+        ]
+        assert [row["value"] for row in own] == [f"{value:.6f}"]
+
+
+def test_searches_of_ijba_are_explained_under_every_pooling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_ijba(tmp_path / "IJBA")
+    run = run_of(folder, tmp_path, "ijb/test4")
+    value = api.load(Path(run)).results.get("CMC", "rank 1").value
+    _, rows = nearest_to(run, capsys, f"{value:.6f}", "--quantity", "rank 1", "--most", "1000")
+    assert len({row["combination"] for row in rows}) == 36
+    own = {row["value"] for row in rows if row["combination"] == "flip=sum, norm=keep, detector=on, media=mean"}
+    assert f"{value:.6f}" in own

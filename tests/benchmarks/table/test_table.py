@@ -500,7 +500,7 @@ def test_runs_of_tasks_that_are_registered_nowhere_are_compared_and_looked_into(
     assert command("explain", run.folder) == 0
     assert "How the numbers of nowhere/labels are defined" in capsys.readouterr().out
     assert command("explain", run.folder, "--target", "90") == 2
-    assert "no conventions to rank" in capsys.readouterr().err
+    assert "no combinations to choose from" in capsys.readouterr().err
 
 
 def test_values_are_standardised_when_asked_for(tmp_path: Path) -> None:

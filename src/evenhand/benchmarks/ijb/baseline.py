@@ -110,7 +110,9 @@ def cluster_submission(
     layout = ProtocolFiles.of(data)
     lists = {int(entry["subjects"]): entry for entry in layout.all("clustering")}
     if not lists or (subjects is not None and subjects not in lists):
-        raise DataError(f"{data} has no clustering of {subjects or 'any'} subjects; there are {sorted(lists)}.")
+        raise DataError(
+            f"{data} has no clustering of {subjects or 'any'} subjects; there are {', '.join(map(str, sorted(lists)))}."
+        )
     entry = lists[max(lists) if subjects is None else subjects]
     faces = faces_of(read_table(entry.path))
     content, _ = read_embedded(Parts.of(submission))

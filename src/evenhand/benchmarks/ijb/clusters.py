@@ -118,7 +118,8 @@ def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[Cluster
     layout = ProtocolFiles.of(folder)
     lists = {int(entry["subjects"]): entry for entry in layout.all("clustering")}
     if options.subjects is not None and lists and options.subjects not in lists:
-        raise DataError(f"{folder} has no clustering of {options.subjects} subjects; there are {sorted(lists)}.")
+        there = ", ".join(map(str, sorted(lists)))
+        raise DataError(f"{folder} has no clustering of {options.subjects} subjects; there are {there}.")
     tables = {number: read_table(lists[number].path) for number in sorted(lists)}
     metadata = layout.optional("metadata")
     inputs: tuple[InputFact, ...] = ()

@@ -134,6 +134,12 @@ class SearchCodec(_TemplateCodec):
         sets = [gallery.templates for gallery in truth.galleries if gallery.templates is not None]
         if probes is None or len(sets) < len(truth.galleries):
             raise PredictionError(f"{parts.where} has no scores_GALLERY.csv, and the data have no faces to embed.")
+        if parts.get("embeddings") is None and parts.get("scores") is not None:
+            raise PredictionError(
+                f"{parts.get('scores')} holds one score per comparison, as test 1 takes them. A search needs "
+                f"embeddings, or a matrix of scores for each gallery (scores_{truth.galleries[0].name}.csv: a "
+                "line per probe)."
+            )
         faces = join_faces([templates.faces for templates in (*sets, probes)])
         content, files = read_embedded(parts)
         content, warnings = content.halved(options)

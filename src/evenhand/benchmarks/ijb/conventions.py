@@ -2,7 +2,7 @@
 
 The answer to 'why is my number not the paper's?': most published values of TAR at FAR are read
 at the nearest point of a thinned curve, whose false accept rate can lie above the one that is
-named; and "TPIR at FPIR" has at least three readings.
+named; and "TPIR at FPIR" has at least three definitions.
 """
 
 from __future__ import annotations
@@ -19,31 +19,42 @@ from evenhand.benchmarks.ijb.record import LEGACY_RATES
 from evenhand.benchmarks.ijb.sections import CONVENTIONS, histogram, over_splits
 from evenhand.core.metric import Metric
 from evenhand.core.page import Section, Table
-from evenhand.core.records import Records
+from evenhand.core.records import Array, Records
 from evenhand.core.results import Results
 from evenhand.files.packaged import packaged_table
-from evenhand.metrics.operating_points import SortedScores, UnknownScoresError, rates_by_convention
+from evenhand.metrics.operating_points import (
+    NOTHING,
+    Convention,
+    RatePoint,
+    SortedScores,
+    UnknownScoresError,
+    rates_by_convention,
+)
 from evenhand.metrics.search import Cmc, Combination, OpenSetSearch
 from evenhand.metrics.search_rates import NO_GALLERY, TieRule
 from evenhand.metrics.verification import RULE_OF_THIRTY, Separation, Verification
 
 SOURCES = packaged_table(__package__, "sources.toml")  # which public code computes a result so
-_LIST_STYLE = "insightface open-set script: strictly above the m-th stranger, m = max(int(N·α), 1)"
-_MERGED = "older scripts: galleries merged, threshold on all non-mate scores; not an FPIR"
+_LIST_STYLE = "insightface open-set script (ijb_evals.py): strictly above the m-th stranger, m = max(int(N·α), 1)"
+_MERGED = "older scripts (insightface ijb_1n.py): galleries merged, threshold on all non-mate scores; not an FPIR"
+Rates = Mapping[Convention, Sequence[RatePoint]]
 
 
 def verification_conventions(rows: Records, options: VerificationOptions | CovariateOptions) -> Mapping[str, Any]:
     """TAR at every rate under every convention, over all rows; with the realised FMR and the impostors behind it."""
     score, same = rows["precise" if "precise" in rows else "score"], np.asarray(rows["same"], dtype=np.bool_)
+    kept: Any = slice(None)
     if options.fte == "exclude":
         kept = ~np.asarray(rows["failed"])
         score, same = score[kept], same[kept]
-    genuine, different = SortedScores.of_own(score[same]), ~same
-    try:
-        impostor = SortedScores.highest(score, different, max(options.far, default=0.0))
-        by_convention = rates_by_convention(genuine, impostor, options.far)
-    except UnknownScoresError:  # a curve whose nearest point lies among the others
-        by_convention = rates_by_convention(genuine, SortedScores.of_own(score[different]), options.far)
+    numbers = options.splits if isinstance(options, VerificationOptions) else ()
+    if numbers:
+        split = np.asarray(rows["split"])[kept]
+        by_convention = mean_rates(
+            [_rates(score[split == one], same[split == one], options.far) for one in range(len(numbers))]
+        )
+    else:
+        by_convention = _rates(score, same, options.far)
     table = []
     for convention, points in by_convention.items():
         for far, point in zip(options.far, points, strict=True):
@@ -51,13 +62,39 @@ def verification_conventions(rows: Records, options: VerificationOptions | Covar
             source, reached = SOURCES["conventions"][convention.value], (point.fmr, point.threshold, events)
             table.append(_entry(f"TAR@FAR={far:.12g}", convention.value, point.tar, source, *reached))
     metrics = (Verification("verification", options.far, failures=options.fte), Separation("separation", options.fte))
-    numbers = options.splits if isinstance(options, VerificationOptions) else ()
     return {
         CONVENTIONS: table,
         "fte_comparisons": int(np.asarray(rows["failed"]).sum()),
-        **histogram({"genuine": genuine.scores}, ("impostor", score)),
+        **histogram({"genuine": score[same]}, ("impostor", score)),
         **over_splits(rows, metrics, [f"split {number}" for number in numbers], "split"),
     }
+
+
+def _rates(score: Array, same: Array, far: Sequence[float]) -> Rates:
+    """The rates under every convention; only the highest impostors are sorted where these tell."""
+    genuine, different = SortedScores.of_own(score[same]), ~same
+    try:
+        return rates_by_convention(genuine, SortedScores.highest(score, different, max(far, default=0.0)), far)
+    except UnknownScoresError:  # a curve whose nearest point lies among the others
+        return rates_by_convention(genuine, SortedScores.of_own(score[different]), far)
+
+
+def mean_rates(splits: Sequence[Rates]) -> Rates:
+    """The means over splits, as IJB-A's results are reported; a split without a value is left out.
+
+    False accepts are those of all splits together. A mean has no threshold.
+    """
+    means: dict[Convention, list[RatePoint]] = {}
+    for convention, points in splits[0].items():
+        means[convention] = []
+        for place in range(len(points)):
+            known = [rates[convention][place] for rates in splits if not np.isnan(rates[convention][place].tar)]
+            if not known:
+                means[convention].append(NOTHING)
+                continue
+            tar, _, fmr, false_accepts = zip(*known, strict=True)
+            means[convention].append(RatePoint(float(np.mean(tar)), np.nan, float(np.mean(fmr)), sum(false_accepts)))
+    return means
 
 
 def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, Any]:
@@ -77,13 +114,17 @@ def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, An
             values, _ = _measured(metric, ordinary)
             names = (f"rank {rank}" for rank in options.ranks)
             table += [_entry(name, f"{ties}, {combination}", values[name][0], source) for name in names]
-    for combination in combinations:
-        metric = OpenSetSearch("1:N", options.fpir, limits, options.ties, combination)
-        values, points = _measured(metric, ordinary)
-        source = "the definition: best TPIR while FPIR ≤ α" + ("; our default" if combination == "mean" else "")
-        for output, (point, *_) in points.items():
-            reached = (None,) * 3 if point is None else (point.realised, point.threshold, point.events)
-            table.append(_entry(output, f"exact, {combination}", values[output][0], source, *reached))
+    has_ties = bool(np.asarray(ordinary["tied"]).any())
+    for ties in (options.ties, *(rule for rule in tie_rules if rule != options.ties and has_ties)):
+        for combination in combinations:
+            metric = OpenSetSearch("1:N", options.fpir, limits, ties, combination)
+            values, points = _measured(metric, ordinary)
+            is_ours = combination == "mean" and ties == "pessimistic"
+            source = "the definition: best TPIR while FPIR ≤ α" + ("; our default" if is_ours else "")
+            name = f"exact, {combination}" + ("" if ties == options.ties else f", {ties}")
+            for output, (point, *_) in points.items():
+                reached = (None,) * 3 if point is None else (point.realised, point.threshold, point.events)
+                table.append(_entry(output, name, values[output][0], source, *reached))
     values, _ = _measured(ListStyleSearch("list style", options.fpir), ordinary)
     for rate in options.fpir:
         quantity, column = f"TPIR@FPIR={rate:.12g}, rank 1", values[f"TPIR@{rate:.12g}"]
@@ -138,9 +179,15 @@ def conventions_section(results: Results) -> Section | None:
     if not listed:
         return None
     quantities = list(dict.fromkeys(entry["quantity"] for entry in listed))
-    names = ("quantity", "convention", "value", "realised", "events")
     rows = tuple(
-        (*(entry[name] for name in names), _remark(entry))
+        (
+            entry["quantity"],
+            entry["convention"],
+            _digits(entry["value"], ".6f"),
+            _digits(entry["realised"], ".4g"),
+            entry["events"],
+            _remark(entry),
+        )
         for entry in sorted(listed, key=lambda entry: quantities.index(entry["quantity"]))
     )
     table = Table(
@@ -154,6 +201,10 @@ def conventions_section(results: Results) -> Section | None:
     sources = dict.fromkeys((entry["convention"], entry["source"]) for entry in listed)
     belongs = Table("Which code a convention belongs to", ("convention", "belongs to"), tuple(sources))
     return Section("Conventions", [table, belongs], name="conventions")
+
+
+def _digits(number: float | None, form: str) -> str | None:
+    return None if number is None else format(number, form)
 
 
 def _remark(entry: Mapping[str, Any]) -> str:

@@ -100,6 +100,8 @@ def load_verification(folder: Path, options: VerificationOptions) -> Dataset[Pai
     layout = ProtocolFiles.of(folder)
     if layout.all("split_pairs"):
         return _load_splits(layout, options)
+    if options.splits:
+        raise _no_splits(layout, options.splits)
     has_lists = bool(layout.all("pair_list"))
     if options.layout == "lists" or (options.layout == "auto" and has_lists and not layout.all("matches")):
         return _load_lists(layout)
@@ -158,6 +160,8 @@ def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[Sear
     if layout.all("split_gallery"):
         galleries, inputs = _split_galleries(layout, options)
         version = "IJBA"
+    elif options.splits:
+        raise _no_splits(layout, options.splits)
     elif layout.all("gallery"):
         galleries, inputs = _official_galleries(layout, kind)
         version = release_of(layout.paths("gallery")[0])
@@ -340,6 +344,11 @@ def _load_labelled(path: Path) -> Dataset[PairTruth]:
     truth = PairTruth(None, each, each, label == 1, path, np.zeros(len(label), np.int8), attributes)
     warning = "The scores name no subjects: comparisons are treated as independent, which they may not be."
     return _compared("labelled scores", truth, (table.fact,), {"comparisons": len(label)}, warning)
+
+
+def _no_splits(layout: ProtocolFiles, splits: Sequence[int]) -> OptionError:
+    asked = ",".join(map(str, splits))
+    return OptionError(f"splits={asked}: only IJB-A has splits, and {layout.folder} has none. Leave the option out.")
 
 
 def _load_splits(layout: ProtocolFiles, options: VerificationOptions) -> Dataset[PairTruth]:

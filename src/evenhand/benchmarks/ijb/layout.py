@@ -78,7 +78,7 @@ class ProtocolFiles:
         numbers = wanted or sorted(there)
         for number in numbers:
             if number not in there or number not in beside:
-                raise DataError(f"{self.folder} has no split {number}; there are {sorted(there)}.")
+                raise DataError(f"{self.folder} has no split {number}; there are {', '.join(map(str, sorted(there)))}.")
         return [(number, there[number], beside[number]) for number in numbers]
 
     def one(self, kind: str) -> Path:

@@ -15,13 +15,26 @@ Conventions = Literal["exact", "at_impostor", "nearest", "nearest_full_curve", "
 
 
 def _refuse_beyond(name: str, values: tuple[float, ...], low: float, high: float = math.inf) -> None:
-    """Raise when a value of an option lies outside its range, or stands there twice."""
-    wrong = [value for value in values if not low <= value <= high]
+    """Raise when a value of an option lies outside its range, is infinite, or stands there twice."""
+    wrong = [value for value in values if not low <= value <= high or value == math.inf]
     if wrong:
         span = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
         raise OptionError(f"Option {name!r} can't be {wrong[0]:g}: it takes numbers {span}.")
     if len(set(values)) < len(values):
         raise OptionError(f"Option {name!r} has a value twice: {', '.join(f'{value:g}' for value in values)}.")
+
+
+def _refuse_conventions(names: tuple[str, ...]) -> None:
+    """Raise when no convention is named, or one twice."""
+    if not names or len(set(names)) < len(names):
+        found = f"{', '.join(names)} names one twice" if names else "there is none"
+        raise OptionError(f"Option 'conventions' takes one or several conventions, each once: {found}.")
+
+
+def _refuse_overlap(iou: float) -> None:
+    """Raise when an overlap would match boxes that do not touch, or no boxes at all."""
+    if not 0 < iou <= 1:
+        raise OptionError(f"Option 'iou' can't be {iou:g}: it takes an overlap above 0 and up to 1.")
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,7 @@ class VerificationOptions(PoolingOptions):
 
     def __post_init__(self) -> None:
         _refuse_beyond("far", self.far, 0, 1)
+        _refuse_conventions(self.conventions)
         _refuse_beyond("splits", self.splits, 1)
 
 
@@ -78,6 +92,7 @@ class CovariateOptions(PoolingOptions):
 
     def __post_init__(self) -> None:
         _refuse_beyond("far", self.far, 0, 1)
+        _refuse_conventions(self.conventions)
         for name, edges in (("yaw_edges", self.yaw_edges), ("roll_edges", self.roll_edges)):
             _refuse_beyond(name, edges, 0, 360)
             if len(edges) < 2 or list(edges) != sorted(edges):
@@ -120,7 +135,7 @@ class FaceDetectionOptions(Options):
     fppi: tuple[float, ...] = option((0.01, 0.1, 1.0), "false positives per image to report")
 
     def __post_init__(self) -> None:
-        _refuse_beyond("iou", (self.iou,), 0, 1)
+        _refuse_overlap(self.iou)
         _refuse_beyond("fppi", self.fppi, 0)
 
 
@@ -140,7 +155,7 @@ class DetectionClusteringOptions(Options):
     iou: float = option(0.5, "smallest overlap that attaches a detection to a subject of interest")
 
     def __post_init__(self) -> None:
-        _refuse_beyond("iou", (self.iou,), 0, 1)
+        _refuse_overlap(self.iou)
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,11 @@ def _search(
     assert gallery.templates is not None
     enrolled_probes = _enrol_probes(probes, content, options, tools, known)
     enrolled_gallery = known.get(id(gallery.templates)) or content.enrol(gallery.templates, options)
+    if enrolled_gallery.failures:
+        tools.warn(
+            f"{enrolled_gallery.failures} of {len(gallery.ids)} templates of gallery {gallery.name} failed to enrol: "
+            "no search can find them."
+        )
     return search(enrolled_probes, probes.subject, enrolled_gallery, gallery.subject, engine=tools.engine)
 
 

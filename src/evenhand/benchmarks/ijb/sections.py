@@ -234,7 +234,7 @@ def differentials_section(results: Results) -> Section | None:
 def verification_papers(results: Results) -> Section | None:
     """TAR at FAR of everyone, exactly and by the convention of papers, and the variants where they were asked for."""
     far = [float(rate) for rate in results.options.get("far", ())]
-    columns = [f"{rate:.0e}".replace("e-0", "e-") for rate in far]
+    columns = [_rate_words(rate) for rate in far]
     title = f"TAR (%) at FAR on {results.dataset}"
     exact = [_cell(results, "verification", tar_name(rate)) for rate in far]
     listed: Sequence[Mapping[str, Any]] = results.facts.get(CONVENTIONS, ())
@@ -262,6 +262,16 @@ def search_papers(results: Results) -> Section | None:
         return None
     table = _paper(f"Identification (%) on {results.dataset}", list(known), [known.values()], results)
     return Section("For papers", [table], name="papers", folded=True)
+
+
+def _rate_words(rate: float) -> str:
+    """A rate as papers write it.
+
+    >>> [_rate_words(rate) for rate in (1e-6, 2.5e-4, 0.1, 0.0)]
+    ['1e-6', '2.5e-4', '1e-1', '0']
+    """
+    mantissa, _, exponent = f"{rate:.11e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}" if 0 < rate < 1 else f"{rate:g}"
 
 
 def _paper(title: str, columns: Sequence[str], rows: Sequence[Any], results: Results) -> Table:

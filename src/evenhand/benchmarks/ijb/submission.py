@@ -86,6 +86,9 @@ class Parts:
             roles["flip"] = path
         elif (axes and 2 not in axes.values()) or (set(axes) & {"scores", "score"} and "embs" not in axes):
             role, roles = "scores", {"scores": path}  # one number per comparison, as the scripts store them
+        mirrored = path.with_stem(f"{path.stem}_flip")
+        if role == "embeddings" and "flip" not in roles and mirrored.is_file():
+            roles["flip"] = mirrored
         if len(galleries) == 1 and role != "embeddings":
             return cls(path, {}, {role: {galleries[0]: path}})
         return cls(path, roles, {})
@@ -190,7 +193,8 @@ class SubmittedEmbeddings:
             person[members.face[there]] = templates.subject[members.template[there]]
         keeps = options.norm == "keep"
         warnings = embedding_warnings(self.vectors, person, flipped=self.flipped, keeps_lengths=keeps)
-        likeness = halves_likeness(self.vectors) if self.flipped is None else None
+        may_be_two = self.flipped is None and options.halves != "keep"
+        likeness = halves_likeness(self.vectors) if may_be_two else None
         if likeness is not None and likeness.are_two_passes:
             warnings += (
                 f"The two halves of the {self.vectors.shape[1]} columns are alike (cosine {likeness.own:.2f}): a pass "

@@ -7,19 +7,23 @@ that a run was made of. Each combination names the public code that computes it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, product
+from decimal import Decimal, InvalidOperation
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.benchmarks.ijb.codec import CandidateLists, PooledTemplates, letters_of, probe_membership
-from evenhand.benchmarks.ijb.conventions import SOURCES, conventions_section, search_conventions
+from evenhand.benchmarks.ijb.codec import CandidateLists, Matrices, PooledTemplates, letters_of, probe_membership
+from evenhand.benchmarks.ijb.conventions import SOURCES, Rates, conventions_section, mean_rates, search_conventions
+from evenhand.benchmarks.ijb.data import PairTruth
 from evenhand.benchmarks.ijb.layout import is_list
+from evenhand.benchmarks.ijb.metrics import MergedGallerySearch
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
-from evenhand.benchmarks.ijb.record import record_searches
+from evenhand.benchmarks.ijb.record import LEGACY_RATES, record_searches
 from evenhand.benchmarks.ijb.sections import CONVENTIONS
 from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.core.errors import InputError, OptionError
@@ -34,6 +38,12 @@ from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Pooling, Templates, enrol_every
 
 _OURS = "no public code that we know"
+_SEARCH_SCRIPT = "ijb_1n.py"
+_USUAL_CONVENTIONS = ("nearest", "list_style_reference", "merged_gallery_legacy")  # of papers
+_MERGED_NAMES = {  # quantities of the merged gallery, as those of separate ones are called
+    **{f"top{rank}": f"rank {rank}" for rank in MergedGallerySearch("").ranks},
+    **{f"tpir@{rate:.12g}": f"TPIR@FPIR={rate:.12g}, any rank" for rate in LEGACY_RATES},
+}
 _GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {  # switches of protocols, with the values that are tried
     "ijb/test6": {"ignore": ("media", "box", "none"), "match": ("available", "argmax"), "iou": (0.5, 0.2)},
     "ijb/test7": {},
@@ -68,49 +78,100 @@ def variants_of(run: Any, data: Path | None = None, predictions: Path | None = N
     return list(_of_options(task, data, predictions, options))
 
 
-def explain(run: Any, data: Path | None = None, predictions: Path | None = None) -> Section:
-    """The conventions of a run, and the headline under every pooling where the embeddings are still there."""
+def explain(run: Any, target: Target | None = None) -> Section:
+    """The conventions of a run, and a quantity under every pooling where the embeddings are still there.
+
+    The target says which quantity (the headline by default), and where the files are now.
+    """
+    target = target or Target()
     stored = conventions_section(run.results)
     parts = [] if stored is None else list(stored.blocks)
     try:
-        variants = variants_of(run, data, predictions)
+        variants = variants_of(run, target.data, target.predictions)
     except InputError as error:
+        if target.data or target.predictions:
+            raise
         variants = []
-        parts.append(
-            Text(f"Other poolings can't be computed: {error} Name the files with --data and --predictions.", "small")
-        )
+        parts.append(Text(f"Other poolings can't be computed: {error}", "small"))
     if variants:
         quantities = [variant.quantity for variant in variants]
-        chosen = _headline(run) if _headline(run) in quantities else quantities[0]
-        shown = [variant for variant in variants if variant.quantity == chosen]
+        headline = _headline(run)
+        asked = target.quantity or (headline if headline in quantities else quantities[0])
+        shown = _about(variants, asked)
         note = "`evenhand explain RUN --target 96.28` ranks all combinations by their distance to a published number."
-        parts += [_pivot(f"{chosen} under every combination ({len(shown)})", shown), Text(note, "small")]
+        for name in dict.fromkeys(variant.quantity for variant in shown):
+            some = [variant for variant in shown if variant.quantity == name]
+            parts.append(_pivot(f"{name} under every combination ({len(some)})", some))
+        parts.append(Text(note, "small"))
     return Section("Conventions", parts, name="conventions")
 
 
 def explain_target(run: Any, target: Target) -> Section:
-    """The combinations nearest to a published number, nearest first."""
-    scale = 100 if target.value > 1 else 1
-    wanted = target.value / scale
+    """The combinations nearest to a published number, nearest first.
+
+    Differences beyond the last digit that was printed say nothing: of combinations that give the number when rounded
+    as it is, the headline goes first, then those that public code computes, as most papers read it.
+    """
+    if not target.value:
+        return explain(run, target)
+    wanted, step = published_share(target.value)
     variants = variants_of(run, target.data, target.predictions)
     if target.quantity:
-        name = canonical_output(target.quantity)
-        known = sorted({variant.quantity for variant in variants})
-        if name not in known:
-            raise OptionError(f"There is no quantity {target.quantity!r}. Known: {'; '.join(known)}.")
-        variants = [variant for variant in variants if variant.quantity == name]
+        variants = _about(variants, target.quantity)
     headline = _headline(run)
 
-    def rank(variant: Variant) -> tuple[float, bool, bool]:
+    def rank(variant: Variant) -> tuple[float, bool, bool, bool, float]:
         distance = round(abs(variant.value - wanted), 12)
-        return distance, variant.quantity != headline, variant.source.startswith(_OURS)
+        is_usual = variant.convention in _USUAL_CONVENTIONS
+        is_other = not target.quantity and variant.quantity != headline
+        plausible = is_other, variant.source.startswith(_OURS), not is_usual
+        return 0.0 if _gives(variant, wanted, step) else distance, *plausible, distance
 
-    decimals = len(f"{target.value:.10f}".rstrip("0").partition(".")[2])
-    rounded = [round(variant.value * scale, decimals) for variant in variants]
-    matching = rounded.count(round(target.value, decimals))
-    lead = f"{matching:,} of {len(variants):,} combinations give {target.value:g} when rounded as it is."
+    matching = sum(_gives(variant, wanted, step) for variant in variants)
+    lead = f"{matching:,} of {len(variants):,} combinations give {target.value} when rounded as it is."
     nearest = _nearest_first(sorted(variants, key=rank)[: target.most], wanted)
-    return Section(f"Combinations nearest to {target.value:g}", [Text(lead, "lead"), nearest], name="target")
+    return Section(f"Combinations nearest to {target.value}", [Text(lead, "lead"), nearest], name="target")
+
+
+def published_share(printed: str) -> tuple[float, float]:
+    """A share as it was printed, and one unit of its last digit; a number above 1, or with a sign, is in per cent.
+
+    >>> published_share("96.28"), published_share("0.9628"), published_share("0.5 %")
+    ((0.9628, 0.0001), (0.9628, 0.0001), (0.005, 0.001))
+    """
+    words = printed.strip()
+    try:
+        number = Decimal(words.removesuffix("%").strip())
+    except InvalidOperation:
+        number = Decimal("NaN")
+    is_percent = number.is_finite() and (words.endswith("%") or number > 1)
+    whole = Decimal(100 if is_percent else 1)
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int) or not 0 <= number <= whole:  # infinite, or not a number
+        raise OptionError(f"--target {printed}: a share such as 0.9628, or per cent such as 96.28, was expected.")
+    return float(number / whole), float(Decimal(1).scaleb(min(exponent, 0)) / whole)
+
+
+def _gives(variant: Variant, wanted: float, step: float) -> bool:
+    """Whether a value is the published one, as far as that was printed."""
+    return abs(variant.value - wanted) <= step / 2 + 1e-12
+
+
+def _about(variants: Sequence[Variant], quantity: str) -> list[Variant]:
+    """The variants of a quantity, however it is written; "TPIR@FPIR=1e-2" means that at every rank."""
+    name = _plain(canonical_output(quantity))
+    known = list(dict.fromkeys(variant.quantity for variant in variants))
+    chosen = [one for one in known if _plain(one) == name] or [
+        one for one in known if _plain(one).startswith(f"{name},")
+    ]
+    if not chosen:
+        raise OptionError(f"There is no quantity {quantity!r}. Known: {'; '.join(known)}.")
+    return [variant for variant in variants if variant.quantity in chosen]
+
+
+def _plain(quantity: str) -> str:
+    """As people write it: Rank-1, rank1 and "rank 1" are one."""
+    return re.sub(r"[\s_-]", "", quantity).lower()
 
 
 def _headline(run: Any) -> str:
@@ -121,7 +182,7 @@ def _of_comparisons(dataset: Dataset[Any], content: Any, options: Any) -> Iterat
     """TAR at FAR under every pooling, policy and convention; of scores alone, under policies and conventions."""
     truth = dataset.truth
     if not isinstance(content, PooledTemplates):
-        yield from _tars(np.asarray(content), truth.same, "scores as given", "", options.far)
+        yield from _tars(np.asarray(content), truth, "scores as given", "", options)
         return
     source = content.source
     flipped = None if source.flipped is None else np.asarray(source.flipped)
@@ -129,25 +190,33 @@ def _of_comparisons(dataset: Dataset[Any], content: Any, options: Any) -> Iterat
         np.asarray(source.vectors), content.members, flipped=flipped, detector_scores=source.scores
     ):
         scores = pair_scores(templates, truth.first, truth.second)
-        yield from _tars(scores, truth.same, pooling.words, pooling_source(pooling), options.far)
+        yield from _tars(scores, truth, pooling.words, pooling_source(pooling, "ijb_11.py"), options)
 
 
-def _tars(scores: Array, same: Array, switches: str, source: str, far: Sequence[float]) -> Iterator[Variant]:
+def _tars(scores: Array, truth: PairTruth, switches: str, source: str, options: Any) -> Iterator[Variant]:
     failed = scores == -np.inf
-    policies = {"": (scores, same)}
+    every = np.ones(len(scores), dtype=np.bool_)
+    policies = {"": (scores, every)}
     if failed.any():
         policies = {
-            "penalise": (scores, same),
-            "exclude": (scores[~failed], same[~failed]),
-            "zero vector": (np.where(failed, 0.0, scores), same),
+            "penalise": (scores, every),
+            "exclude": (scores, ~failed),
+            "zero vector": (np.where(failed, 0.0, scores), every),
         }
-    for policy, (some, label) in policies.items():
-        genuine, impostor = SortedScores.of_own(some[label]), SortedScores.of_own(some[~label])
-        for convention, points in rates_by_convention(genuine, impostor, far).items():
+    splits = range(len(getattr(options, "splits", ())))
+    for policy, (some, counted) in policies.items():
+        parts = [counted & (truth.split == split) for split in splits] or [counted]
+        rates = mean_rates([_rates(some, truth.same, part, options.far) for part in parts])
+        for convention, points in rates.items():
             by = _sources(source, SOURCES["conventions"][convention.value])
-            for rate, point in zip(far, points, strict=True):
+            for rate, point in zip(options.far, points, strict=True):
                 if not np.isnan(point.tar):
                     yield Variant(f"TAR@FAR={rate:.12g}", float(point.tar), switches, convention.value, policy, by)
+
+
+def _rates(scores: Array, same: Array, counted: Array, far: Sequence[float]) -> Rates:
+    genuine, impostor = (SortedScores.of_own(scores[counted & kind]) for kind in (same, ~same))
+    return rates_by_convention(genuine, impostor, far)
 
 
 def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) -> Iterator[Variant]:
@@ -155,25 +224,26 @@ def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) ->
     if not isinstance(content, SubmittedEmbeddings):
         yield from _search_variants(dataset, content, options, "scores as given", "")
         return
-    truth = dataset.truth
-    sets = [gallery.templates for gallery in truth.galleries]
-    probes = truth.galleries[0].probes.templates
-    members = [content.membership(templates) for templates in sets] + [probe_membership(probes, content)]
-    own_video = content.video_vectors is not None and probes.faces.video is not None
-    if own_video or len({id(gallery.probes) for gallery in truth.galleries}) > 1:
-        yield from _search_variants(dataset, content, options, options.pooling.words, pooling_source(options.pooling))
+    sets = {id(gallery.templates): gallery.templates for gallery in dataset.truth.galleries}
+    probes = {id(gallery.probes.templates): gallery.probes.templates for gallery in dataset.truth.galleries}
+    if content.video_vectors is not None and any(templates.faces.video is not None for templates in probes.values()):
+        source = pooling_source(options.pooling, _SEARCH_SCRIPT)
+        yield from _search_variants(dataset, content, options, options.pooling.words, source)
         return
+    members = [content.membership(templates) for templates in sets.values()]
+    members += [probe_membership(templates, content) for templates in probes.values()]
     every = [
         enrol_every(content.vectors, one, flipped=content.flipped, detector_scores=content.scores) for one in members
     ]
     for together in zip(*every, strict=True):
         pooling = together[0][0]
         known = {
-            id(templates): pooled._replace(vectors=pooled.vectors.astype(np.float32))
-            for templates, (_, pooled) in zip([*sets, probes], together, strict=True)
+            key: pooled._replace(vectors=pooled.vectors.astype(np.float32))
+            for key, (_, pooled) in zip([*sets, *probes], together, strict=True)
         }
         chosen = replace(options, flip=pooling.flip, norm=pooling.norm, detector=pooling.detector, media=pooling.media)
-        yield from _search_variants(dataset, content, chosen, pooling.words, pooling_source(pooling), known)
+        source = pooling_source(pooling, _SEARCH_SCRIPT)
+        yield from _search_variants(dataset, content, chosen, pooling.words, source, known)
 
 
 def _search_variants(
@@ -185,26 +255,46 @@ def _search_variants(
     known: Mapping[int, Templates] | None = None,
 ) -> Iterator[Variant]:
     can_merge = len({id(gallery.probes) for gallery in dataset.truth.galleries}) == 1
-    by_policy = []
-    for policy in ("penalise", "exclude"):
-        chosen = replace(options, fte=policy, legacy=can_merge and not isinstance(content, CandidateLists))
-        rows = concatenate(list(record_searches(dataset, Submitted(content), chosen, Tools(), known)))
-        by_policy.append(
-            [
-                Variant(
-                    entry["quantity"],
-                    entry["value"],
-                    switches,
-                    entry["convention"],
-                    policy,
-                    _sources(source, entry["source"]),
-                )
-                for entry in search_conventions(rows, chosen)[CONVENTIONS]
-                if entry["value"] is not None
-            ]
-        )
-    penalised, excluded = ([variant._replace(failures="") for variant in variants] for variants in by_policy)
-    yield from penalised if penalised == excluded else chain(*by_policy)
+    chosen = replace(options, legacy=can_merge and not isinstance(content, CandidateLists))
+    with_zeros = _failures_as_zeros(content, known)
+    by_policy = {
+        "penalise": (replace(chosen, fte="penalise"), content, known),
+        "exclude": (replace(chosen, fte="exclude"), content, known),
+        **({} if with_zeros is None else {"zero vector": (replace(chosen, fte="penalise"), *with_zeros)}),
+    }
+    variants: dict[str, list[Variant]] = {}
+    for policy, (some, answers, enrolled) in by_policy.items():
+        rows = concatenate(list(record_searches(dataset, Submitted(answers), some, Tools(), enrolled)))
+        variants[policy] = [
+            Variant(
+                _MERGED_NAMES.get(entry["quantity"], entry["quantity"]),
+                entry["value"],
+                switches,
+                entry["convention"],
+                "",
+                _sources(source, entry["source"]),
+            )
+            for entry in search_conventions(rows, some)[CONVENTIONS]
+            if entry["value"] is not None
+        ]
+    if with_zeros is None and variants["penalise"] == variants["exclude"]:
+        yield from variants["penalise"]
+        return
+    for policy, some_variants in variants.items():
+        yield from (variant._replace(failures=policy) for variant in some_variants)
+
+
+def _failures_as_zeros(content: Any, known: Mapping[int, Templates] | None) -> tuple[Any, Any] | None:
+    """Failures to enrol as vectors of zeros, whose cosine with everything is 0; None when there are none, or no way."""
+    if isinstance(content, Matrices) and any((scores == -np.inf).any() for scores in content.scores.values()):
+        zeros = {name: np.where(scores == -np.inf, 0.0, scores) for name, scores in content.scores.items()}
+        return Matrices(zeros), known
+    if known is not None and any(templates.failures for templates in known.values()):
+        all_enrolled = {
+            key: templates._replace(enrolled=np.ones_like(templates.enrolled)) for key, templates in known.items()
+        }
+        return content, all_enrolled
+    return None
 
 
 def _sources(*sources: str) -> str:
@@ -237,10 +327,13 @@ def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: An
                         yield Variant(output, value, switches, metric.name, policy, source)
 
 
-def pooling_source(pooling: Pooling) -> str:
+def pooling_source(pooling: Pooling, script: str) -> str:
     """The public code that pools so; letters as its own flags have them."""
-    if pooling.media == "mean" and pooling.flip in ("sum", "none"):
-        return f"insightface ijb_11.py with {letters_of(pooling)} (there N1 keeps the norm)"
+    if pooling.media == "mean":
+        is_concat = pooling.flip == "concat"
+        letters = letters_of(replace(pooling, flip="sum") if is_concat else pooling)
+        line = " and its commented line for concat" if is_concat else ""
+        return f"insightface {script} with {letters}{line} (there N1 keeps the norm)"
     source: str = SOURCES["poolings"].get(f"{pooling.norm}, {pooling.detector}, {pooling.media}", _OURS)
     return source
 
@@ -298,7 +391,8 @@ def _folder(run: Any, role: str) -> Path:
     for entry in inputs:
         path = Path(entry.path)
         if not path.is_file() or path.stat().st_size != entry.size:
-            raise InputError(f"{path} is not there any more, or was changed. Name the {role} with --{role}.")
+            here = "" if path.is_absolute() else f" (looked for from {Path.cwd()})"
+            raise InputError(f"{path} is not there any more, or was changed{here}. Name the {role} with --{role}.")
     if role == "predictions":  # list files that said whose the rows are belong to the data
         inputs = [entry for entry in inputs if not is_list(Path(entry.path))]
     files = [Path(entry.path) for entry in inputs if not entry.name]

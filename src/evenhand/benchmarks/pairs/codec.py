@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Submitted
 from evenhand.files.arrays import read_npy, read_npz
-from evenhand.files.delimited import read_table
+from evenhand.files.delimited import CellKind, read_table
 from evenhand.files.inputs import hash_of
 from evenhand.files.outputs import write_csv, write_npy
 from evenhand.files.writing import make_folder
-from evenhand.search.sanity import embedding_warnings
+from evenhand.search.sanity import embedding_warnings, halves_likeness
 
 _ROWS_AT_ONCE = 1 << 16
 EMBEDDINGS, FLIPPED, PICTURES = "embeddings.npy", "embeddings_flip.npy", "pictures.csv"
@@ -32,7 +33,7 @@ PairDistances = Submitted[NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class _Given:
+class _SubmittedArrays:
     """The arrays of a submission, and what says whose rows they are."""
 
     where: Path
@@ -58,12 +59,15 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         if given.vectors is None:
             return _of_scores(given, truth, options)
         first, second = _rows(given, truth)
+        given, warnings = _halved(given, options)
         if options.flip == "sum" and given.flipped is None:
+            beside = FLIPPED if given.where.is_dir() else f"{given.where.stem}_flip.npy"
             raise PredictionError(
-                f"flip=sum adds the embeddings of the mirrored pictures, and {given.where} has none. Add {FLIPPED}, or "
+                f"flip=sum adds the embeddings of the mirrored pictures, and {given.where} has none. Add {beside}, or "
                 "set flip=none."
             )
         flipped = given.flipped if options.flip == "sum" else None
+        assert given.vectors is not None
         vectors = _unit(given.vectors, flipped, given.where)
         distance = _distances(vectors, first, second)
         lacking = np.flatnonzero(np.isnan(distance))
@@ -76,7 +80,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
             distance,
             _coverage(truth, len(lacking), "pair without an embedding", examples),
             given.inputs,
-            embedding_warnings(given.vectors, person, flipped=given.flipped),
+            (*warnings, *embedding_warnings(given.vectors, person, flipped=given.flipped, index=PICTURES)),
             {"flip": options.flip},
         )
 
@@ -104,7 +108,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         return _vector(plain)
 
 
-def _read(where: Path, options: PairSetOptions) -> _Given:
+def _read(where: Path, options: PairSetOptions) -> _SubmittedArrays:
     path, names = where, None
     if where.is_dir():
         known = [where / name for name in (EMBEDDINGS, "scores.csv", "scores.npy")]
@@ -115,48 +119,89 @@ def _read(where: Path, options: PairSetOptions) -> _Given:
         where = where if path.name == EMBEDDINGS else path
     if path.suffix == ".csv":
         table = read_table(path, problem=PredictionError)
-        return _Given(where, (table.fact,), _score_column(table.frame, path, options))
+        return _SubmittedArrays(where, (table.fact,), _score_column(table.frame, path, options))
     if path.suffix not in (".npy", ".npz"):
         raise PredictionError(f"{path}: a folder, a .npy, an .npz or a table of scores (.csv) was expected.")
     facts: tuple[InputFact, ...] = (hash_of(path, PredictionError),)
     if path.suffix == ".npz":
         arrays = read_npz(path, PredictionError)
-        vectors = arrays.get("embeddings")
-        flipped = next((arrays[name] for name in ("embeddings_flip", "flip") if name in arrays), None)
+        vectors, flipped = (
+            next((arrays[name] for name in names if name in arrays), None)
+            for names in (("embeddings", "embs"), ("embeddings_flip", "flip", "embs_f"))
+        )
         if vectors is None and "scores" not in arrays:
             raise PredictionError(f"{path} holds {', '.join(arrays)}; embeddings or scores were expected.")
-        return _Given(where, facts, arrays.get("scores"), vectors, flipped)
+        return _SubmittedArrays(where, facts, arrays.get("scores"), vectors, flipped)
     array, flipped = read_npy(path, PredictionError), None
     if array.ndim == 1 and path == where:
-        return _Given(where, facts, array)
+        return _SubmittedArrays(where, facts, array)
     beside = path.with_name(f"{path.stem}_flip.npy")
     if beside.is_file():
         flipped = read_npy(beside, PredictionError)
         facts += (hash_of(beside, PredictionError),)
     if path != where and (where / PICTURES).is_file():
-        table = read_table(where / PICTURES, problem=PredictionError)
-        names = tuple(str(name) for name in table.frame[table.frame.columns[-1]].to_list())
-        facts += (table.fact,)
-    return _Given(where, facts, None, array, flipped, names)
+        names, fact = _picture_names(where / PICTURES, len(array))
+        facts += (fact,)
+    return _SubmittedArrays(where, facts, None, array, flipped, names)
 
 
-def _rows(given: _Given, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _picture_names(path: Path, rows: int) -> tuple[tuple[str, ...], InputFact]:
+    """The picture of every row of the embeddings; lines may stand in any order where they have a ROW."""
+    table = read_table(path, {"PICTURE": CellKind.TEXT}, PredictionError, optional={"ROW": CellKind.INTEGER})
+    names = [str(name).strip() for name in table.frame["PICTURE"].to_list()]
+    if len(names) != rows:
+        raise PredictionError(f"{path}: {len(names):,} names, but {rows:,} rows of embeddings.")
+    if "ROW" in table.frame.columns:
+        numbers = table.frame["ROW"].to_numpy()
+        if not np.array_equal(np.sort(numbers), np.arange(rows)):
+            raise PredictionError(f"{path}: ROW must have every number from 0 to {rows - 1:,} once.")
+        names = [names[line] for line in np.argsort(numbers)]
+    again = next((name for name, count in Counter(names).items() if count > 1), None)
+    if again is not None:
+        raise PredictionError(f"{path}: picture {again!r} is named twice; which of its embeddings is meant?")
+    return tuple(names), table.fact
+
+
+def _halved(given: _SubmittedArrays, options: PairSetOptions) -> tuple[_SubmittedArrays, tuple[str, ...]]:
+    """Rows that hold a pass and its mirrored pass side by side, taken apart where the options ask for it."""
+    vectors = given.vectors
+    assert vectors is not None
+    if given.flipped is not None or options.halves == "keep":
+        return given, ()
+    likeness = halves_likeness(vectors) if options.halves == "auto" else None
+    if options.halves == "auto" and (likeness is None or not likeness.are_two_passes):
+        return given, ()
+    width = vectors.shape[1]
+    if likeness is not None and options.flip == "none":
+        warning = (
+            f"The two halves of the {width} columns are alike (cosine {likeness.own:.2f}): a pass and its mirrored "
+            "pass side by side? flip=sum takes them apart."
+        )
+        return given, (warning,)
+    if width % 2:
+        raise PredictionError(f"{given.where} has {width} columns, which have no two halves. Set halves=keep.")
+    note = (
+        f"The {width} columns of {given.where.name} were taken as {width // 2} of a pass and {width // 2} of its "
+        "mirrored pass (halves=keep leaves them together)."
+    )
+    first, second = np.split(vectors, 2, axis=1)
+    return replace(given, vectors=first, flipped=second), (note,)
+
+
+def _rows(given: _SubmittedArrays, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows of both pictures of every pair; −1 where a picture has none."""
     vectors = given.vectors
     assert vectors is not None
-    if vectors.ndim != 2 or vectors.dtype.kind != "f":
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
         raise PredictionError(
-            f"{given.where}: {vectors.dtype} of shape {vectors.shape}; (pictures, dimensions) expected."
+            f"{given.where}: an array of {vectors.dtype} with shape {vectors.shape}; numbers, (pictures, dimensions), "
+            "were expected."
         )
     if given.flipped is not None and given.flipped.shape != vectors.shape:
         raise PredictionError(
             f"{given.where}: the mirrored pass has the shape {given.flipped.shape}, the embeddings {vectors.shape}."
         )
     if given.names is not None:
-        if len(given.names) != len(vectors):
-            raise PredictionError(
-                f"{given.where}: {len(given.names):,} names, but {len(vectors):,} rows of embeddings."
-            )
         rows = {name: row for row, name in enumerate(given.names)}
         place = np.array([rows.get(name, -1) for name in truth.pictures], dtype=np.int64)
         if not (place >= 0).any():
@@ -197,23 +242,43 @@ def _distances(vectors: NDArray[np.float64], first: Array, second: Array) -> NDA
     return distance
 
 
-def _of_scores(given: _Given, truth: PairSet, options: PairSetOptions) -> PairDistances:
-    scores = np.asarray(given.scores, dtype=np.float64).reshape(-1)
+def _of_scores(given: _SubmittedArrays, truth: PairSet, options: PairSetOptions) -> PairDistances:
+    table = np.asarray(given.scores)
+    if table.dtype.kind not in "fiu" or table.size != max(table.shape, default=0):
+        raise PredictionError(
+            f"{given.where}: an array of {table.dtype} with shape {table.shape}; one number per pair was expected."
+        )
+    scores = table.astype(np.float64).reshape(-1)
     if len(scores) != len(truth):
         raise PredictionError(f"{given.where} has {len(scores):,} scores, but the set has {len(truth):,} pairs.")
+    what, start = ("line", 2) if given.where.suffix == ".csv" else ("entry", 0)  # a table begins with its header
     if np.isinf(scores).any():
-        raise PredictionError(f"{given.where}, entry {int(np.flatnonzero(np.isinf(scores))[0])}: a score is infinite.")
+        row = int(np.flatnonzero(np.isinf(scores))[0])
+        raise PredictionError(f"{given.where}, {what} {row + start}: a score is infinite.")
     low, high = (-1.0, 1.0) if options.scores == "cosine" else (0.0, 4.0)
     margin = 1e-6
     wrong = np.flatnonzero((scores < low - margin) | (scores > high + margin))
     if len(wrong):
         raise PredictionError(
-            f"{given.where}, entry {int(wrong[0])}: {scores[wrong[0]]:g} lies outside {low:g} to {high:g}. Scores are "
-            "cosines (higher means more alike), or with scores=distance squared distances of unit vectors."
+            f"{given.where}, {what} {int(wrong[0]) + start}: {scores[wrong[0]]:g} lies outside {low:g} to {high:g}. "
+            "Scores are cosines (higher means more alike), or with scores=distance squared distances of unit vectors."
         )
     distance = np.clip(2.0 - 2.0 * scores if options.scores == "cosine" else scores, 0.0, 4.0)
     coverage = _coverage(truth, int(np.isnan(scores).sum()), "pair without a score")
-    return PairDistances(distance, coverage, given.inputs, facts={"scores": options.scores})
+    warnings = _direction_warnings(distance, truth)
+    return PairDistances(distance, coverage, given.inputs, warnings, {"scores": options.scores})
+
+
+def _direction_warnings(distance: NDArray[np.float64], truth: PairSet) -> tuple[str, ...]:
+    """Whether scores say the opposite of what they should, or nothing about who is shown."""
+    known = ~np.isnan(distance)
+    genuine, impostor = (distance[known & kind] for kind in (truth.same, ~truth.same))
+    if not len(genuine) or not len(impostor) or np.median(genuine) < np.median(impostor):
+        return ()
+    return (
+        "Pairs of one person score no more alike than pairs of two people. Are the scores in the order of the pairs, "
+        "and is higher more alike (scores=distance: lower)?",
+    )
 
 
 def _coverage(truth: PairSet, missing: int, reason: str, examples: tuple[str, ...] = ()) -> Coverage:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.pairs.options import PairSetOptions
-from evenhand.core.errors import DataError
+from evenhand.core.errors import DataError, OptionError
 from evenhand.core.optional import cv2
 from evenhand.core.records import Attribute
 from evenhand.core.task import Dataset, InputFact, LazySamples, Sample
@@ -60,6 +60,12 @@ def folds_of(pairs: int, folds: int) -> NDArray[np.int64]:
     [0, 0, 0, 1, 1]
     """
     return np.sort(np.arange(pairs) % folds)
+
+
+def _asked_folds(path: Path, pairs: int, options: PairSetOptions) -> NDArray[np.int64]:
+    if options.folds > max(pairs, 10):  # fewer than ten pairs have words of their own
+        raise OptionError(f"Option 'folds' can't be {options.folds}: {path} has {pairs:,} pairs.")
+    return folds_of(pairs, options.folds)
 
 
 def load_set(name: str, data: Path, options: PairSetOptions, cache: Path | None = None) -> Dataset[PairSet]:
@@ -122,7 +128,7 @@ def load_table(name: str, path: Path, options: PairSetOptions) -> Dataset[PairSe
         raise DataError(f"{path}, line {table.lines[row]}: label {labels[row]} of {people[0][row]}, {people[1][row]}.")
     folds = cells("fold") if "fold" in columns else []
     fold = np.unique(np.array(folds), return_inverse=True)[1].reshape(-1).astype(np.int64)
-    fold = fold if fold.any() else folds_of(len(same), options.folds)
+    fold = fold if fold.any() else _asked_folds(path, len(same), options)
     attributes = _subgroups(cells("att1"), cells("att2")) if "att1" in columns and "att2" in columns else {}
     truth = _pair_set(name, (cells("p1"), cells("p2")), same, fold, people, attributes)
     return _dataset(truth, (table.fact,), _samples(truth.pictures, options, path.parent.joinpath))
@@ -190,7 +196,7 @@ def _load_bin(name: str, path: Path, options: PairSetOptions, cache: Path | None
     pictures, same, fact = read_bin(path)
     each = np.arange(len(same))
     numbers = tuple(str(number) for number in range(len(pictures)))
-    folds = folds_of(len(same), options.folds)
+    folds = _asked_folds(path, len(same), options)
     truth = PairSet(name, numbers, 2 * each, 2 * each + 1, same, folds, None, encoded=tuple(pictures))
 
     def picture_in(cache: Path, name: str) -> Path:
@@ -212,7 +218,7 @@ def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: Pai
         lines, fact = _read_list(path, f"{race}/" if race else "")
         facts.append(fact)
         pairs += lines
-        fold.append(folds_of(len(lines), options.folds))
+        fold.append(_asked_folds(path, len(lines), options))
         group.append(np.full(len(lines), place))
     pictures, people = (([pair[what][0] for pair in pairs], [pair[what][1] for pair in pairs]) for what in (0, 1))
     same = np.array([one == other for one, other in zip(*people, strict=True)], dtype=np.bool_)

@@ -43,14 +43,14 @@ def write_demo(folder: Path) -> Sequence[Demo]:
         for _ in range(10):
             for same in (True, False):
                 for _ in range(PAIRS // 10):
-                    one, other = rng.choice(PEOPLE, 2, replace=False)
+                    first, second = rng.choice(PEOPLE, 2, replace=False)
                     numbers = rng.choice(np.arange(1, 9), 2, replace=False)
                     lines.append(
-                        f"p{one}\t{numbers[0]}\t{numbers[1]}"
+                        f"p{first}\t{numbers[0]}\t{numbers[1]}"
                         if same
-                        else f"p{one}\t{numbers[0]}\tp{other}\t{numbers[1]}"
+                        else f"p{first}\t{numbers[0]}\tp{second}\t{numbers[1]}"
                     )
-                    for person, picture in zip((one, one if same else other), numbers, strict=True):
+                    for person, picture in zip((first, first if same else second), numbers, strict=True):
                         shown.add((race, int(person), int(picture)))
                         face = centre[person] + rng.normal(size=DIMENSIONS) * noise
                         vectors.append(face + rng.normal(size=DIMENSIONS) * 0.03)

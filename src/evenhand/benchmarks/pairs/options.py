@@ -14,6 +14,9 @@ class PairSetOptions(Options):
     """How embeddings become distances, and how these are judged."""
 
     flip: Literal["sum", "none"] = option("sum", "add the embedding of the mirrored picture, or ignore it")
+    halves: Literal["auto", "split", "keep"] = option(
+        "auto", "columns that hold a pass and its mirrored pass side by side: split where flip asks and they look so"
+    )
     far: tuple[float, ...] = option((1e-3, 1e-2, 1e-1), "false accept rates at which the true accept rate is reported")
     folds: int = option(10, "parts of the pairs, in file order, whose thresholds are set on the others")
     missing: Literal["wrong", "exclude"] = option(
@@ -32,5 +35,6 @@ class PairSetOptions(Options):
             raise OptionError("Option 'far' has a rate twice.")
         if self.folds < 2:
             raise OptionError(
-                f"Option 'folds' can't be {self.folds}: thresholds are set on the other folds, of at least one."
+                f"Option 'folds' can't be {self.folds}: it takes 2 or more, since the threshold of a fold is set on "
+                "the others."
             )

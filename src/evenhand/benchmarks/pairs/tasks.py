@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from evenhand.benchmarks.pairs.codec import PairSetCodec
 from evenhand.benchmarks.pairs.data import PairSet, decoded, load_bfw, load_rfw, load_set
 from evenhand.benchmarks.pairs.demo import write_demo
@@ -14,7 +16,7 @@ from evenhand.benchmarks.pairs.metrics import SHARED, FoldedTar, TenFoldAccuracy
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs, view_pair
 from evenhand.core.metric import Metric
-from evenhand.core.page import Section, Table, Text
+from evenhand.core.page import Interval, Section, Table, Text
 from evenhand.core.results import Results
 from evenhand.core.task import Benchmark, CheckReport, Dataset, Finding, Task, check_with, counts_of
 from evenhand.files.packaged import FamilyTexts
@@ -59,6 +61,27 @@ def folds_section(results: Results) -> Section | None:
     )
 
 
+def papers_section(results: Results) -> Section | None:
+    """Accuracy over folds in per cent, as papers print it: of all pairs with its deviation, and of every race."""
+    accuracies = {entry["group"]: entry["accuracy"] for entry in results.facts.get(FOLDS, ()) if entry["accuracy"]}
+    if "everyone" not in accuracies:
+        return None
+    cells = {"All pairs": np.mean(accuracies["everyone"]), "Std": np.std(accuracies["everyone"])}
+    races = {name.removeprefix("race="): values for name, values in accuracies.items() if name.startswith("race=")}
+    cells |= {name: np.mean(values) for name, values in races.items()}
+    title = TEXTS.tasks[results.task.rpartition("/")[2]]["title"]
+    caption = "Std: standard deviation over folds." + (" Every race at thresholds of its own." if races else "")
+    table = Table(
+        f"Accuracy (%) over folds on {title}",
+        ("Model", *cells),
+        ((results.model, *(Interval(100.0 * float(value), places=2) for value in cells.values())),),
+        caption,
+        form="paper",
+        better=("", *("" if name == "Std" else "higher" for name in cells)),
+    )
+    return Section("For papers", [table], name="papers", folded=True)
+
+
 def inspect_set(dataset: Dataset[PairSet], data: Path, options: PairSetOptions) -> CheckReport:
     """The counts of a set, and the pictures of a `.bin` that can't be decoded."""
     findings: tuple[Finding, ...] = ()
@@ -86,7 +109,7 @@ def _task(
         metrics=pair_metrics,
         attributes=attributes,
         headline=("ten-fold", headline),
-        sections=(folds_section,),
+        sections=(folds_section, papers_section),
         check=check_with(opened, PairSetCodec(), inspect_set),
         extras=fold_facts,
         margin=0.01,

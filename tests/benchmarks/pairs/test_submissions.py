@@ -1,0 +1,137 @@
+"""What people hand in for verification sets: nothing is assumed about the order of lines, and mistakes are told."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.benchmarks.pairs import benchmark
+from evenhand.cli.main import main
+from evenhand.core.errors import OptionError, PredictionError
+from evenhand.run import evaluate
+
+PAIRS = 60
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A .bin of sixty pairs, and embeddings of its pictures with their mirrored pass."""
+    rng = np.random.default_rng(4)
+    same = [bool(pair % 2) for pair in range(PAIRS)]
+    centres = [(one, one if is_same else rng.normal(size=16)) for is_same in same for one in [rng.normal(size=16)]]
+    faces = np.array([centre for both in centres for centre in both]) + rng.normal(size=(2 * PAIRS, 16)) * 0.6
+    (tmp_path / "lfw.bin").write_bytes(pickle.dumps(([b"x"] * (2 * PAIRS), same)))
+    for name in ("embeddings", "embeddings_flip"):
+        np.save(tmp_path / f"{name}.npy", (faces + rng.normal(size=faces.shape) * 0.1).astype(np.float32))
+    return tmp_path
+
+
+def results_of(predictions: Path, data: Path, **options: Any) -> Any:
+    return evaluate(benchmark.find("pairs/lfw"), predictions, data, options=options, draws=0).results
+
+
+def accuracy(predictions: Path, data: Path, **options: Any) -> Any:
+    return results_of(predictions, data, **options).get("ten-fold", "accuracy").value
+
+
+def test_lines_of_pictures_may_stand_in_any_order(folder: Path) -> None:
+    wanted = accuracy(folder, folder)
+    lines = [f"{row},{row}\n" for row in np.random.default_rng(0).permutation(2 * PAIRS)]
+    (folder / "pictures.csv").write_text("ROW,PICTURE\n" + "".join(lines))
+    assert accuracy(folder, folder) == wanted
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("0,1", "picture '1' is named twice"), ("1,0", "every number from 0 to 119 once"), ("0,0\n120,120", "121 names")],
+)
+def test_pictures_that_are_named_twice_or_rows_that_are_not_there_are_refused(
+    folder: Path, line: str, message: str
+) -> None:
+    lines = [line, *(f"{row},{row}" for row in range(1, 2 * PAIRS))]
+    (folder / "pictures.csv").write_text("\n".join(["ROW,PICTURE", *lines]) + "\n")
+    with pytest.raises(PredictionError, match=message):
+        accuracy(folder, folder)
+
+
+def test_two_passes_side_by_side_are_taken_apart_and_told(folder: Path) -> None:
+    passes = [np.load(folder / f"{name}.npy") for name in ("embeddings", "embeddings_flip")]
+    np.save(folder / "wide.npy", np.concatenate(passes, axis=1))
+    results = results_of(folder / "wide.npy", folder)
+    assert results.get("ten-fold", "accuracy").value == accuracy(folder, folder)
+    assert any("32 columns of wide.npy were taken as 16 of a pass" in warning for warning in results.warnings)
+    first = results_of(folder / "wide.npy", folder, flip="none")
+    assert any("flip=sum takes them apart" in warning for warning in first.warnings)
+    with pytest.raises(PredictionError, match=r"Add wide_flip\.npy"):
+        accuracy(folder / "wide.npy", folder, halves="keep")
+
+
+def test_archives_of_public_scripts_and_whole_numbers_are_read(folder: Path) -> None:
+    vectors, flipped = (np.load(folder / f"{name}.npy") for name in ("embeddings", "embeddings_flip"))
+    np.savez(folder / "archive.npz", embs=vectors, embs_f=flipped)
+    assert accuracy(folder / "archive.npz", folder) == accuracy(folder, folder)
+    np.save(folder / "whole.npy", np.rint(vectors * 1000).astype(np.int32))
+    np.save(folder / "same.npy", np.rint(vectors * 1000).astype(np.float32))
+    assert accuracy(folder / "whole.npy", folder, flip="none") == accuracy(folder / "same.npy", folder, flip="none")
+
+
+def test_rows_in_another_order_are_told_with_the_file_that_would_name_them(folder: Path) -> None:
+    order = np.random.default_rng(1).permutation(2 * PAIRS)
+    np.save(folder / "shuffled.npy", np.load(folder / "embeddings.npy")[order])
+    warnings = results_of(folder / "shuffled.npy", folder, flip="none").warnings
+    assert any("another order" in warning and "pictures.csv" in warning for warning in warnings)
+
+
+def test_scores_that_say_the_opposite_are_told(folder: Path) -> None:
+    unit = np.load(folder / "embeddings.npy")
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    cosine = np.sum(unit[::2] * unit[1::2], axis=1)
+    np.save(folder / "scores.npy", cosine)
+    np.save(folder / "opposite.npy", -cosine)
+    told = [results_of(folder / f"{name}.npy", folder).warnings for name in ("scores", "opposite")]
+    assert ["no more alike" in " ".join(warnings) for warnings in told] == [False, True]
+
+
+def test_a_wrong_score_is_named_by_its_line_in_a_table_and_by_its_entry_in_an_array(folder: Path) -> None:
+    scores = np.zeros(PAIRS)
+    scores[5] = 3.0
+    np.save(folder / "scores.npy", scores)
+    (folder / "scores.csv").write_text("\n".join(["score", *map(str, scores)]) + "\n")
+    with pytest.raises(PredictionError, match=r"scores\.npy, entry 5: 3 lies outside"):
+        accuracy(folder / "scores.npy", folder)
+    with pytest.raises(PredictionError, match=r"scores\.csv, line 7: 3 lies outside"):
+        accuracy(folder / "scores.csv", folder)
+    np.savez(folder / "table.npz", scores=np.zeros((PAIRS // 2, 2)))
+    with pytest.raises(PredictionError, match="one number per pair"):
+        accuracy(folder / "table.npz", folder)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"), [("folds=61", "has 60 pairs"), ("folds=1", "2 or more"), ("far=0.1,0.10", "twice")]
+)
+def test_options_out_of_range_are_usage_errors(
+    folder: Path, capsys: pytest.CaptureFixture[str], option: str, words: str
+) -> None:
+    assert main(["evaluate", "pairs/lfw", str(folder), "--data", str(folder), "--set", option]) == 2
+    assert words in capsys.readouterr().err
+    with pytest.raises(OptionError):
+        accuracy(folder, folder, **dict([option.split("=")]))
+
+
+def test_papers_have_a_table_with_two_decimals_and_the_deviation_over_folds(folder: Path) -> None:
+    runs = folder / "runs"
+    for name in ("one", "other"):
+        arguments = [f"{name}={folder}", "--data", str(folder), "--runs", str(runs), "--draws", "0"]
+        assert main(["evaluate", "pairs/lfw", *arguments, "--set", "flip=" + ("sum" if name == "one" else "none")]) == 0
+    folders = sorted(map(str, runs.glob("pairs/lfw/*/*")))
+    assert main(["report", *folders, "--format", "latex", "--output", str(folder / "table.tex")]) == 0
+    latex = (folder / "table.tex").read_text()
+    table = latex[latex.index("over folds on LFW") :]
+    assert r"Model & All pairs & Std \\" in table
+    folds = results_of(folder, folder).facts["folds"][0]["accuracy"]
+    assert f"{100 * np.mean(folds):.2f}" in table
+    assert f"{100 * np.std(folds):.2f}" in table
