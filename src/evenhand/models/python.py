@@ -77,22 +77,22 @@ class ModelFile:
         """The model, loaded."""
         module = _module(self.path)
         try:
-            found = getattr(module, self.attribute)
+            model = getattr(module, self.attribute)
         except AttributeError:
             known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
             raise UnknownNameError(f"model in {self.path.name}", self.attribute, known) from None
-        if inspect.isclass(found):
-            found = self._made(found)
-        if self.adapt is not None and not inspect.isfunction(found):
-            adapted = self.adapt(found, self.name, self.device)
+        if inspect.isclass(model):
+            model = self._made(model)
+        if self.adapt is not None and not inspect.isfunction(model):
+            adapted = self.adapt(model, self.name, self.device)
             if adapted is not None:
                 return adapted
-        if callable(getattr(found, "predict", None)):
-            return found if isinstance(getattr(found, "name", None), str) else Named(self.name, found)
-        if callable(found):
-            return FunctionModel(self.name, found)
+        if callable(getattr(model, "predict", None)):
+            return model if isinstance(getattr(model, "name", None), str) else NamedModel(self.name, model)
+        if callable(model):
+            return FunctionModel(self.name, model)
         raise ModelError(
-            f"{self.path}: {self.attribute} is a {type(found).__name__} without `predict`. "
+            f"{self.path}: {self.attribute} is a {type(model).__name__} without `predict`. "
             "Name a class or object with predict(samples), or a function that answers one sample."
         )
 
@@ -115,7 +115,7 @@ class ModelFile:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedModel:
     """A model that did not say its name."""
 
     name: str

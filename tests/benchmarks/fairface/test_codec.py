@@ -108,6 +108,11 @@ def test_deepface_in_every_wrapping(tmp_path, dataset, payload):
     assert answers.facts["families"] == {"deepface": 1}
 
 
+def test_a_text_of_deepface_that_comes_again_is_counted_as_deepface_again(tmp_path, dataset):
+    answers = read(tmp_path, dataset, lines(*({"id": f"{n}.jpg", "raw_output": json.dumps(FACE)} for n in (1, 2, 3))))
+    assert answers.facts["families"] == {"deepface": 3}
+
+
 def test_the_largest_face_counts_then_confidence_then_order():
     def face(age, side, confidence=0.5):
         return {"age": age, "region": {"w": side, "h": side}, "face_confidence": confidence}
@@ -160,11 +165,39 @@ def test_a_plain_csv_reads_each_cell_as_a_field(tmp_path, dataset):
     assert REPAIRED in answers.warnings
 
 
+@pytest.mark.parametrize("dash", ["-", "\u2013", "\u2011"])
+def test_an_age_that_became_a_date_is_repaired_with_any_dash_as_in_label_files(tmp_path, dataset, dash):
+    answers = read(tmp_path, dataset, f"id,age\n1,Oct{dash}19\n", "a.csv")
+    assert said(answers)[2] == (10, 19)
+    assert REPAIRED in answers.warnings
+
+
 def test_a_csv_may_have_whole_answers(tmp_path, dataset):
     assert said(read(tmp_path, dataset, 'id,response\n1,"A white man, 30 years old"\n', "a.csv"))[:2] == (
         "Male",
         "White",
     )
+
+
+def test_the_faces_of_the_script_are_told_apart_also_where_a_cell_has_an_answer_of_deepface(tmp_path, dataset):
+    table = "face_name_align;raw_output\n" + "".join(f"faces/{n}_face0.jpg;{json.dumps(FACE)}\n" for n in (1, 2))
+    answers = read(tmp_path, dataset, table, "a.csv")
+    assert said(answers, "val/1.jpg") == said(answers, "val/2.jpg") == ("Female", "Latino_Hispanic", (31, 31))
+
+
+@pytest.mark.parametrize("repeats", [3, {"a": 1}, "again", True])
+def test_repeats_that_are_no_list_are_no_answers(tmp_path, dataset, repeats):
+    answers = read(tmp_path, dataset, lines({"id": 1, "raw_output": "A man.", "repeats": repeats}))
+    assert said(answers)[0] == "Male"
+    assert answers.get("val/1.jpg").repeats == ()
+
+
+def test_confidences_are_found_in_a_table_as_in_json(tmp_path, dataset):
+    answer = json.dumps({"gender": "male", "confidence": {"gender": 0.75}})
+    table = f"id\tresponse\n1\t{answer}\n"
+    for text, name in ((lines({"id": 1, "response": answer}), "a.jsonl"), (table, "a.tsv")):
+        answers = read(tmp_path, dataset, text, name, confidence="on")
+        assert answers.get("val/1.jpg").confidences.gender == 0.75
 
 
 @pytest.mark.parametrize(

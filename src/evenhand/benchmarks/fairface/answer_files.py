@@ -19,8 +19,6 @@ from typing import Any, Final
 import msgspec
 
 from evenhand.benchmarks.fairface import shapes
-from evenhand.benchmarks.fairface.confidences import NOTHING_STATED, stated_confidences
-from evenhand.benchmarks.fairface.deepface import is_deepface
 from evenhand.benchmarks.fairface.image_answers import (
     FINE_STATUS,
     MOST_REMEMBERED,
@@ -32,7 +30,6 @@ from evenhand.benchmarks.fairface.image_answers import (
     failed,
 )
 from evenhand.benchmarks.fairface.normalise import FaceAnswer, Normaliser, Reason, nothing
-from evenhand.benchmarks.fairface.normalise.structured import fields_of
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.table_records import delimited_table, excel_table, parquet_table, table_records
 from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES
@@ -128,27 +125,26 @@ def _json_records(
 ) -> Iterator[tuple[str, ImageAnswer]]:
     """The records of a file; `attribute` is the only one that its questions are about, if its name says so."""
     options, summary = read.options, read.summary
-    remembered = others = 0
-    unread_before = summary.unread
+    count, unread_before = 0, summary.unread
     image_key = text_key = ""
     is_plain = not attribute and options.confidence == "off" and options.family == "auto"
     plain: dict[str, ImageAnswer] = {}  # texts of records that have nothing but an image and a text
-    for where, record in _objects(lines, path):
+    for where, record in _values(lines, path):
+        count += 1
+        if not isinstance(record, dict):
+            raise _refused(path, where, f"{type(record).__name__} where an object with an image key was expected.")
         if len(record) == 2 or (len(record) == 3 and record.get("status") == "ok"):
             own, text = record.get(image_key), record.get(text_key)
             known = plain.get(text) if type(text) is str else None
             if known is not None and type(own) is str and own:
-                remembered += 1
+                summary.families[known.family] += 1
                 yield own, known
                 continue
         image_key, image = shapes.image_of(record)
         if not image_key:
-            place = f"line {where}" if isinstance(where, int) else where
-            raise PredictionError(
-                f"{path}, {place}: no image key; found {shown_names(map(repr, record)) or 'an empty object'}. "
-                f"Name the image with one of {', '.join(shapes.IMAGE_KEYS)}."
-            )
-        others += 1
+            keys = shown_names(map(repr, record)) or "an empty object"
+            advice = f"Name the image with one of {', '.join(shapes.IMAGE_KEYS)}."
+            raise _refused(path, where, f"no image key; found {keys}. {advice}")
         answer = _image_answer(record, image_key, read, attribute)
         if answer is None:
             summary.add_unread(record, image_key)
@@ -157,9 +153,7 @@ def _json_records(
         if is_plain and len(record) <= 3 and answer.raw is record.get(text_key) and len(plain) < MOST_REMEMBERED:
             plain[answer.raw] = answer
         yield image, answer
-    if remembered:
-        summary.families["vlm"] += remembered
-    if not remembered and others == summary.unread - unread_before:
+    if count == summary.unread - unread_before:
         there = shown_names(map(repr, summary.keys)) or "nothing but the image"
         raise PredictionError(
             f"{path}: no record has an answer. The records have {there}; an answer stands under one of "
@@ -167,8 +161,13 @@ def _json_records(
         )
 
 
-def _objects(lines: Iterator[bytes], path: Path) -> Iterator[tuple[int | str, Mapping[str, Any]]]:
-    """The objects of a JSON-lines file, or of a file that is one JSON value, with the line or the place of each."""
+def _refused(path: Path, where: int | str, problem: str) -> PredictionError:
+    """An error about a record, by its line or its place."""
+    return PredictionError(f"{path}, {f'line {where}' if isinstance(where, int) else where}: {problem}")
+
+
+def _values(lines: Iterator[bytes], path: Path) -> Iterator[tuple[int | str, Any]]:
+    """The values of a JSON-lines file, or of a file that is one JSON value, with the line or the place of each."""
     for number, line in enumerate(lines, start=1):
         if line.isspace():
             continue
@@ -184,12 +183,12 @@ def _objects(lines: Iterator[bytes], path: Path) -> Iterator[tuple[int | str, Ma
                 value = _decoded(b"".join(chain([line], lines)), path, number)
             except ValueError as whole_error:
                 raise PredictionError(f"{path}: neither JSON lines nor one JSON value ({whole_error}).") from None
-            yield from _listed(value, path)
+            yield from shapes.listed_records(value)
             return
         if number == 1 and (isinstance(value, list) or not (isinstance(value, dict) and shapes.image_of(value)[0])):
-            yield from _listed(value, path)
+            yield from shapes.listed_records(value)
         else:
-            yield number, value if isinstance(value, dict) else _object(value, path, f"line {number}")
+            yield number, value
 
 
 def _decoded(text: bytes, path: Path, number: int) -> Any:
@@ -212,22 +211,9 @@ def _decoded(text: bytes, path: Path, number: int) -> Any:
         raise ValueError("it has a number of too many digits") from None
 
 
-def _listed(value: Any, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for where, record in shapes.listed_records(value):
-        yield where, _object(record, path, where)
-
-
-def _object(value: Any, path: Path, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise PredictionError(
-            f"{path}, {where}: {type(value).__name__} where an object with an image key was expected."
-        )
-    return value
-
-
 def _image_answer(record: Mapping[str, Any], image_key: str, read: AnswerReader, attribute: str) -> ImageAnswer | None:
     """The answer of a record; None when nothing in it can be one."""
-    options, summary = read.options, read.summary
+    summary = read.summary
     text_key = shapes.text_key_of(record, image_key)
     payload: Any = record[text_key] if text_key is not None else None
     finish = ""
@@ -250,24 +236,13 @@ def _image_answer(record: Mapping[str, Any], image_key: str, read: AnswerReader,
     if payload is None or payload in ("", [], {}):
         summary.families["vlm"] += 1
         return None
-    asked = attribute or shapes.attribute_asked(record)
-    if isinstance(payload, str):
-        payload = read.decoded(asked or "race", payload)
-    deepface = options.family == "deepface" or (options.family == "auto" and is_deepface(payload))
-    summary.families["deepface" if deepface else "vlm"] += 1
-    stated = stated_confidences(payload) if options.confidence == "on" else NOTHING_STATED
-    if deepface:
-        return read.deepface(payload, stated)
-    if isinstance(payload, Mapping) and fields_of(payload) is None:
-        summary.add_unread(payload, "")
-    if asked:
-        return read.about(asked, payload, stated)
     again = record.get("repeats")
-    repeats = tuple(read.text(text).answer for text in again if isinstance(text, str)) if again else ()
-    if isinstance(payload, str) and stated is NOTHING_STATED and not repeats:
-        return read.text(payload)
-    answer = read.text(payload).answer if isinstance(payload, str) else read.normaliser.answer(payload)
-    return ImageAnswer(as_text(payload), answer, confidences=stated, repeats=repeats)
+    texts = [text for text in again if isinstance(text, str)] if isinstance(again, list) else []
+    answer = read.answer(
+        payload, attribute or shapes.attribute_asked(record), tuple(read.text(text).answer for text in texts)
+    )
+    summary.families[answer.family] += 1
+    return answer
 
 
 def _predicted_only(payload: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from evenhand.benchmarks.fairface.answer_files import records
 from evenhand.benchmarks.fairface.data import REPAIRED, Faces
 from evenhand.benchmarks.fairface.image_answers import FileSummary, ImageAnswer
 from evenhand.benchmarks.fairface.keys import KeyIndex
-from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Reason, nothing
+from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Reason, nothing, unknown
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.prompts import PROMPTS
 from evenhand.benchmarks.fairface.shapes import without_attribute
@@ -212,10 +212,9 @@ def _agreed(replies: list[ImageAnswer]) -> ImageAnswer:
     answer = replies[0].answer
     if len({reply.answer.race.fine for reply in replies}) > 1:
         answer = answer._replace(race=answer.race._replace(fine=UNKNOWN))
-    conflict = nothing(Reason.CONFLICT)
     for attribute in ATTRIBUTES:
         if len({reply.answer.value(attribute) for reply in replies}) > 1:
-            answer = answer._replace(**{attribute: getattr(conflict, attribute)})
+            answer = answer._replace(**{attribute: unknown(Reason.CONFLICT)})
     return replace(replies[0], answer=answer)
 
 

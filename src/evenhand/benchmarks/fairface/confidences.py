@@ -10,37 +10,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evenhand.benchmarks.fairface.deepface import largest_face
 from evenhand.benchmarks.fairface.normalise.lenient import parse
-from evenhand.benchmarks.fairface.normalise.structured import (
-    CONTAINER_KEYS,
-    KEYS_OF,
-    as_number,
-    by_letters,
-)
+from evenhand.benchmarks.fairface.normalise.structured import CONTAINER_KEYS, KEYS_OF, as_number, by_letters
+from evenhand.benchmarks.fairface.taxonomy import PerAttribute
 
 _WORDS: Final = ("confidence", "confidences", "certainty", "probability", "probabilities", "score")
 _CLEARLY_PER_CENT: Final = 1.5  # what shares of all classes never add up to
 
 
-class Confidences(NamedTuple):
-    """What was stated, from 0 to 1; NaN where nothing was."""
-
-    gender: float = math.nan
-    race: float = math.nan
-    age: float = math.nan
-
-
-NOTHING_STATED: Final = Confidences()
+Confidences = PerAttribute[float]  # what was stated, from 0 to 1; NaN where nothing was
+NOTHING_STATED: Final = PerAttribute(math.nan, math.nan, math.nan)
 
 
 def stated_confidences(payload: Any) -> Confidences:
     """The confidences in a model's answer: text with an object in it, or the object.
 
     >>> stated_confidences('{"gender": "male", "age": "30", "confidence": {"gender": 0.9, "age": 45}}')
-    Confidences(gender=0.9, race=nan, age=0.45)
+    PerAttribute(gender=0.9, race=nan, age=0.45)
     >>> stated_confidences([{"gender": {"Man": 12.5, "Woman": 87.5}, "face_confidence": 0.99}]).gender
     0.875
     """
@@ -52,7 +41,7 @@ def stated_confidences(payload: Any) -> Confidences:
         inner = keys.get(name)
         if isinstance(inner, Mapping):
             keys = {**by_letters(inner), **keys}
-    return Confidences(*(_of(keys, names) for names in KEYS_OF.values()))
+    return PerAttribute(*(_of(keys, names) for names in KEYS_OF.values()))
 
 
 def largest_share(text: str) -> float:
@@ -91,27 +80,26 @@ def _object(payload: Any) -> Mapping[str, Any] | None:
 
 def _of(keys: Mapping[str, Any], names: Sequence[str]) -> float:
     for word in _WORDS:
-        inner = keys.get(word)
-        if isinstance(inner, Mapping):
-            by_name = by_letters(inner)
-            confidence = next((by_name[name] for name in names if name in by_name), None)
-            if confidence is not None:
-                return one_confidence(confidence)
+        if (confidence := _under(keys.get(word), names)) is not None:
+            return one_confidence(confidence)
         for name in names:
             for key in (name + word, word + name):
                 if key in keys:
                     return one_confidence(keys[key])
     for name in names:
         value = keys.get(name)
-        if isinstance(value, Mapping):
-            inner_keys = by_letters(value)
-            confidence = next((inner_keys[word] for word in _WORDS if word in inner_keys), None)
-            if confidence is not None:
-                return one_confidence(confidence)
-            scores = [as_number(entry) for entry in value.values()]
-            if scores and None not in scores:
-                return _largest([score for score in scores if score is not None])
+        if (confidence := _under(value, _WORDS)) is not None:
+            return one_confidence(confidence)
+        scores = [as_number(entry) for entry in value.values()] if isinstance(value, Mapping) else []
+        if scores and None not in scores:
+            return _largest([score for score in scores if score is not None])
     return math.nan
+
+
+def _under(value: Any, names: Sequence[str]) -> Any:
+    """What an object has under the first of some names that it has; None where it has none, or is no object."""
+    keys = by_letters(value) if isinstance(value, Mapping) else {}
+    return next((keys[name] for name in names if name in keys), None)
 
 
 def _largest(scores: Sequence[float]) -> float:

@@ -37,7 +37,6 @@ _SPREADSHEET: Final = (
     (re.compile(r"oct-19|19-oct", re.IGNORECASE), "10-19"),
 )
 _LAST_BIN: Final = frozenset({"70+", "more than 70", ">70", "> 70", "70 or more", "70 +"})
-_TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no"})
 _INTEGER: Final = re.compile(r"[+-]?\d+(?:\.0+)?")
 
 
@@ -166,18 +165,14 @@ def read_labels(path: Path, order: Sequence[str] | None = None) -> tuple[Faces, 
             wrong.append((at, problems[text] is not _EMPTY, place, name, text.strip(), problems[text]))
         else:
             codes[name] = values.replace_strict(meanings, return_dtype=pl.Int8).to_numpy()
-        repaired = repaired or (name == "age" and any(map(_repaired, meanings)))
-    first_rows: dict[str, int] = {}
-    if "" in files or len(set(files)) < len(files):
-        for at, file in enumerate(files):
-            if not file:
-                wrong.append((at, False, 0, "file", file, _EMPTY))
-                break
-            if file in first_rows:
-                repeated = f"a repeated file (first in row {rows[first_rows[file]]})"
-                wrong.append((at, True, 0, "file", file, _Problem(repeated, "Files are unique keys.")))
-                break
-            first_rows[file] = at
+        repaired = repaired or (name == "age" and any(map(repair_age, meanings)))
+    if "" in files:
+        wrong.append((files.index(""), False, 0, "file", "", _EMPTY))
+    if len(set(files)) < len(files):
+        first_rows: dict[str, int] = {}
+        at = next(at for at, file in enumerate(files) if first_rows.setdefault(file, at) < at)
+        repeated = f"a repeated file (first in row {rows[first_rows[files[at]]]})"
+        wrong.append((at, True, 0, "file", files[at], _Problem(repeated, "Files are unique keys.")))
     if wrong:
         at, _, _, name, value, problem = min(wrong)
         image = f" (image {files[at]})" if files[at] and name != "file" else ""
@@ -239,16 +234,14 @@ _AMBIGUOUS: Final = _Problem(
 
 def _meaning(column: str, text: str, order: Sequence[str] | None) -> int | _Problem:
     """The code of a cell's class, or what is wrong with it."""
-    if column == "service_test":
-        word = text.casefold()
-        is_known = word in _TRUE or word in _FALSE
-        return int(word in _TRUE) if is_known else _Problem("neither True nor False", "Write True or False.")
-    if not text:
-        return _EMPTY
-    plain = (_repaired(text) or _DASHES.sub("-", text)) if column == "age" else text.replace("_", " ")
+    plain = (repair_age(text) or _DASHES.sub("-", text)) if column == "age" else text.replace("_", " ")
     code = _CODES[column].get(plain.casefold())
     if code is not None:
         return code
+    if column == "service_test":
+        return _Problem("neither True nor False", "Write True or False.")
+    if not text:
+        return _EMPTY
     if _INTEGER.fullmatch(text):
         if order is None:
             return _AMBIGUOUS
@@ -269,10 +262,8 @@ def repair_age(text: str) -> str | None:
     >>> repair_age("03-Sep"), repair_age("19-Oct"), repair_age("3-9")
     ('3-9', '10-19', None)
     """
-    for pattern, age in _SPREADSHEET:
-        if pattern.fullmatch(text.strip()):
-            return age
-    return None
+    plain = _DASHES.sub("-", text.strip())
+    return next((age for pattern, age in _SPREADSHEET if pattern.fullmatch(plain)), None)
 
 
 def balance(faces: Faces) -> tuple[tuple[str, int, int, int, float | None], ...]:
@@ -292,14 +283,11 @@ def balance(faces: Faces) -> tuple[tuple[str, int, int, int, float | None], ...]
     return tuple(ages)
 
 
-def _repaired(text: str) -> str | None:
-    return repair_age(_DASHES.sub("-", text))
-
-
 _CODES: Final[Mapping[str, Mapping[str, int]]] = {
     "age": {name: code for code, name in enumerate(AGE_BINS)} | dict.fromkeys(_LAST_BIN, len(AGE_BINS) - 1),
     "gender": {name.casefold(): code for code, name in enumerate(GENDERS)},
     "race": {name.casefold().replace("_", " "): code for code, name in enumerate(FINE_RACES)},
+    "service_test": {"true": 1, "1": 1, "yes": 1, "false": 0, "0": 0, "no": 0},
 }
 
 

@@ -11,14 +11,14 @@ from itertools import islice
 from statistics import median
 from typing import Any, Final
 
-from evenhand.benchmarks.fairface.confidences import NOTHING_STATED, Confidences
+from evenhand.benchmarks.fairface.confidences import NOTHING_STATED, Confidences, stated_confidences
 from evenhand.benchmarks.fairface.data import label_order
-from evenhand.benchmarks.fairface.deepface import choose_face
+from evenhand.benchmarks.fairface.deepface import choose_face, is_deepface
 from evenhand.benchmarks.fairface.normalise import FaceAnswer, Mode, Reason, nothing
-from evenhand.benchmarks.fairface.normalise.structured import ABSENT, as_number, find_fields
+from evenhand.benchmarks.fairface.normalise.structured import ABSENT, as_number, fields_of, find_fields
 from evenhand.benchmarks.fairface.options import FaceOptions
 from evenhand.benchmarks.fairface.shapes import numbers_in
-from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES, CLASSES
+from evenhand.benchmarks.fairface.taxonomy import CLASSES, PerAttribute
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
 
@@ -45,15 +45,16 @@ class ImageAnswer:
     faces: int = 1
     nothing_found: bool = False  # the detector found no face and the whole picture was analysed
     face_number: int = 0  # of the FairFace script's crops
-    cells: tuple[str, str, str] | None = None  # gender, race and age as they stand in a table
+    cells: PerAttribute[str] | None = None  # as they stand in a table
     confidences: Confidences = NOTHING_STATED  # where the option asks for them
     asked: str = ""  # the only attribute that the question was about
     repeats: tuple[FaceAnswer, ...] = ()  # answers to the same question asked again
+    family: str = "vlm"  # or deepface
 
     def about(self, attribute: str) -> str:
         """The part of the answer that speaks of an attribute; all of it where it is prose."""
         if self.cells is not None:
-            return self.cells[ATTRIBUTES.index(attribute)]
+            return str(getattr(self.cells, attribute))
         fields = find_fields(self.raw)
         if fields is None:
             return self.raw
@@ -119,6 +120,23 @@ class AnswerReader:
                 self._answers[raw] = answer
         return answer
 
+    def answer(self, payload: Any, asked: str = "", repeats: tuple[FaceAnswer, ...] = ()) -> ImageAnswer:
+        """An answer out of its wrapping; `asked` is the only attribute that the question was about, if it was."""
+        if isinstance(payload, str):
+            payload = self.decoded(asked or "race", payload)
+        family = self.options.family
+        stated = stated_confidences(payload) if self.options.confidence == "on" else NOTHING_STATED
+        if family == "deepface" or (family == "auto" and is_deepface(payload)):
+            return self.deepface(payload, stated)
+        if isinstance(payload, Mapping) and fields_of(payload) is None:
+            self.summary.add_unread(payload, "")
+        if asked:
+            return self.about(asked, payload, stated)
+        if isinstance(payload, str) and stated is NOTHING_STATED and not repeats:
+            return self.text(payload)
+        answer = self.text(payload).answer if isinstance(payload, str) else self.normaliser.answer(payload)
+        return ImageAnswer(as_text(payload), answer, confidences=stated, repeats=repeats)
+
     def about(self, attribute: str, payload: Any, stated: Confidences = NOTHING_STATED) -> ImageAnswer:
         """The answer to a question about one attribute."""
         if not isinstance(payload, str) or find_fields(payload) is not None:
@@ -130,11 +148,9 @@ class AnswerReader:
 
     def deepface(self, payload: Any, stated: Confidences = NOTHING_STATED) -> ImageAnswer:
         """What DeepFace says of the face that counts."""
-        face = choose_face(payload)
-        answer = nothing(Reason.EMPTY) if face.fields is None else self.normaliser.fields(face.fields)
-        return ImageAnswer(
-            as_text(payload), answer, faces=face.faces, nothing_found=face.nothing_found, confidences=stated
-        )
+        fields, faces, nothing_found = choose_face(payload)
+        answer = nothing(Reason.EMPTY) if fields is None else self.normaliser.fields(fields)
+        return ImageAnswer(as_text(payload), answer, "", faces, nothing_found, confidences=stated, family="deepface")
 
     def decoded(self, attribute: str, text: str, *, integers: bool = False) -> str:
         """The class that LABEL_3, or an integer, stands for in the given order of labels; any other text as it is."""

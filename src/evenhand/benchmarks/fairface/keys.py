@@ -31,17 +31,15 @@ class KeyIndex:
         self._files = files
         self._exact = {file: row for row, file in enumerate(files)}
         self._parts: list[tuple[str, ...]] = []  # of the files; made when a key is not exactly one of them
-        self._suffix: dict[str, int | None] = {}
-        self._name: dict[str, int | None] = {}
+        self._suffix: dict[str, int | None] = {}  # the end of a path, its file name too
         self._stem: dict[str, int | None] = {}
 
     def _index(self) -> None:
         self._parts = [_parts(file) for file in self._files]
         for row, parts in enumerate(self._parts):
             self._exact.setdefault("/".join(parts), row)
-            for start in range(1, len(parts) - 1):
+            for start in range(len(parts)):
                 _once(self._suffix, "/".join(parts[start:]), row)
-            _once(self._name, parts[-1], row)
             _once(self._stem, _stem(parts[-1]), row)
 
     def find(self, key: Any) -> int | None:
@@ -55,9 +53,7 @@ class KeyIndex:
         if not self._parts:
             self._index()
         row = self._by_path(parts)
-        if row is None:
-            row = self._name.get(parts[-1])
-        if row is None and parts[-1] not in self._name:
+        if row is None and parts[-1] not in self._suffix:
             row = self._stem.get(_stem(parts[-1]))
         return row if row is not None and not self._in_another_split(parts, row) else None
 
@@ -66,7 +62,8 @@ class KeyIndex:
             row = self._exact.get("/".join(parts[start:]))
             if row is not None:
                 return row
-        return self._suffix.get("/".join(parts)) if len(parts) > 1 else None
+        row = self._suffix.get("/".join(parts))
+        return self._suffix.get(parts[-1]) if row is None else row
 
     def _in_another_split(self, parts: tuple[str, ...], row: int) -> bool:
         named = SPLITS.intersection(parts[:-1])

@@ -130,12 +130,9 @@ def _stated_bins(age: AgeInterval | None) -> tuple[int, int, int, int]:
 
 
 def _distinct(rows: NDArray[np.intp], answers: Sequence[ImageAnswer]) -> _Block:
-    places: dict[int, int] = {}
-    codes = [places.setdefault(id(answer), len(places)) for answer in answers]
-    distinct: list[ImageAnswer] = [_MISSING] * len(places)
-    for code, answer in zip(codes, answers, strict=True):
-        distinct[code] = answer
-    return _Block(rows, distinct, np.array(codes, dtype=np.intp))
+    distinct = {id(answer): answer for answer in answers}
+    codes = {key: code for code, key in enumerate(distinct)}
+    return _Block(rows, list(distinct.values()), np.array([codes[id(answer)] for answer in answers], dtype=np.intp))
 
 
 def _confidence(block: _Block, attribute: str, columns: Mapping[str, Array]) -> dict[str, Array]:

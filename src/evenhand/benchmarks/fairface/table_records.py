@@ -12,9 +12,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from evenhand.benchmarks.fairface.confidences import Confidences, largest_share, one_confidence
+from evenhand.benchmarks.fairface.confidences import largest_share, one_confidence
 from evenhand.benchmarks.fairface.data import repair_age
-from evenhand.benchmarks.fairface.deepface import is_deepface
 from evenhand.benchmarks.fairface.image_answers import (
     FINE_STATUS,
     LONGEST_REMEMBERED,
@@ -26,10 +25,9 @@ from evenhand.benchmarks.fairface.image_answers import (
     failed,
 )
 from evenhand.benchmarks.fairface.keys import without_face_number
-from evenhand.benchmarks.fairface.normalise import FaceAnswer
 from evenhand.benchmarks.fairface.normalise.structured import ATTRIBUTE_OF, as_number, letters_only
 from evenhand.benchmarks.fairface.shapes import IMAGE_KEYS, TEXT_KEYS, attribute_asked, column_of
-from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES
+from evenhand.benchmarks.fairface.taxonomy import ATTRIBUTES, PerAttribute
 from evenhand.core.errors import PredictionError
 from evenhand.core.task import InputFact
 from evenhand.files.columnar import read_parquet
@@ -69,7 +67,7 @@ def table_records(table: AnswerTable, path: Path, read: AnswerReader) -> Iterato
             filled = filled or bool(answer.error) or bool(answer.raw.strip("; "))
             if len(answers) < MOST_REMEMBERED and len(answer.raw) <= LONGEST_REMEMBERED:
                 answers[row] = answer
-        if columns.family == "fairface_csv":
+        if columns.is_script:
             key, number = without_face_number(key)
             answer = replace(answer, face_number=number) if number else answer
         yield key, answer
@@ -142,9 +140,9 @@ class _Columns:
         self.path, self.read = path, read
         options = read.options
         plain = [name.strip().lower() for name in names]
-        script = FACE_NAME in plain if options.family == "auto" else options.family == "fairface_csv"
-        self.family = "fairface_csv" if script else "csv"
-        key_names = (FACE_NAME,) if script else IMAGE_KEYS
+        self.is_script = FACE_NAME in plain if options.family == "auto" else options.family == "fairface_csv"
+        self.family = "fairface_csv" if self.is_script else "csv"
+        key_names = (FACE_NAME,) if self.is_script else IMAGE_KEYS
         self.key = _place(plain, key_names)
         self.notes: list[str] = []
         if self.key < 0:
@@ -154,7 +152,7 @@ class _Columns:
             )
         text = _place(plain, [name for name in TEXT_KEYS if name != plain[self.key]])
         attributes = self._attributes(names, plain, text)
-        if script and options.race_column == "race4":
+        if self.is_script and options.race_column == "race4":
             attributes["race"] = _place(plain, ("race4",))
         if max(attributes.values()) < 0 and text < 0:
             raise PredictionError(
@@ -210,7 +208,7 @@ class _Columns:
         if "age" not in self._order:
             return 0
         ages = Counter(cells[1 + self._order["age"]])
-        return sum(count for age, count in ages.items() if "-" in age and repair_age(age) is not None)
+        return sum(count for age, count in ages.items() if repair_age(age) is not None)
 
     def answer(self, row: Sequence[str]) -> ImageAnswer:
         """What the cells of a row say, its key left out."""
@@ -221,14 +219,14 @@ class _Columns:
 
     def _cells_answer(self, cells: Mapping[str, str]) -> ImageAnswer:
         read = self.read.normaliser
-        gender, race, age = (
-            self.read.decoded(name, cells.get(name, ""), integers=name != "age") for name in ATTRIBUTES
+        answered = PerAttribute(
+            *(self.read.decoded(name, cells.get(name, ""), integers=name != "age") for name in ATTRIBUTES)
         )
         return ImageAnswer(
-            "; ".join((gender, race, age)),
-            FaceAnswer(read.gender(gender), read.race(race), read.age(repair_age(age) or age)),
-            cells=(gender, race, age),
-            confidences=Confidences(*(_confidence(cells.get(f"{name}_stated", "")) for name in ATTRIBUTES)),
+            "; ".join(answered),
+            read.fields(answered._replace(age=repair_age(answered.age) or answered.age)),
+            cells=answered,
+            confidences=PerAttribute(*(_confidence(cells.get(f"{name}_stated", "")) for name in ATTRIBUTES)),
             nothing_found=as_number(cells.get("face_confidence")) == 0,
         )
 
@@ -236,14 +234,12 @@ class _Columns:
         raw = cells["text"]
         if error := exception_in(raw):
             return failed(raw, error)
-        asked = attribute_asked(cells)
-        raw = self.read.decoded(asked or "race", raw)
-        if asked:
-            return self.read.about(asked, raw)
-        if self.read.options.family in ("auto", "deepface") and is_deepface(raw):
+        if asked := attribute_asked(cells):
+            return self.read.about(asked, self.read.decoded(asked, raw))
+        answer = self.read.answer(raw)
+        if answer.family == "deepface":
             self.family = "deepface"
-            return self.read.deepface(raw)
-        return self.read.text(raw)
+        return answer
 
 
 def _confidence(text: str) -> float:

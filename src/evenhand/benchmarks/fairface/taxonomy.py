@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
+
+Value = TypeVar("Value")
 
 UNKNOWN: Final = "unknown"
 
@@ -34,6 +36,14 @@ BIN_STARTS: Final = (0, 3, 10, 20, 30, 40, 50, 60, 70)  # a bin ends where the n
 OLDEST: Final = 120
 CLASSES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"gender": GENDERS, "race": RACES, "age": AGE_BINS})
 ATTRIBUTES: Final = tuple(CLASSES)
+
+
+class PerAttribute(NamedTuple, Generic[Value]):
+    """A value for each attribute: what an object says of it, how confident a model is of it."""
+
+    gender: Value
+    race: Value
+    age: Value
 
 
 class AgeKind(StrEnum):

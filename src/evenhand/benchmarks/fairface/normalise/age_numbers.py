@@ -115,15 +115,13 @@ def _recognise(tokens: list[str], numeric: list[int], mode: Mode) -> Numbered:
         if position < free:
             continue
         token = tokens[position]
-        if (
-            token < ":"
-            and len(token) < _SHORTEST_YEAR
-            and (position + 1 == end or tokens[position + 1] not in _AFTER_DIGITS)
-        ):  # it stays where it is, as by `_take_digits`, in fewer steps
+        stands_alone = token < ":" and (position + 1 == end or tokens[position + 1] not in _AFTER_DIGITS)
+        if stands_alone and len(token) < _SHORTEST_YEAR:  # it stays where it is, as by `_take_digits`, in fewer steps
             numbers[len(words) + position - free] = float(token)
             continue
         words += tokens[free:position]
-        free = _take(tokens, position, mode, out)
+        is_year = stands_alone and mode is _PROSE and token.isdecimal()  # as `_take_digits` finds it
+        free = position + 1 if is_year else _take(tokens, position, mode, out)
     words += tokens[free:]
     return out
 

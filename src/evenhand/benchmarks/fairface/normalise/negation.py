@@ -43,7 +43,7 @@ def negation(tokens: Sequence[str], text: str) -> bytearray:
     """
     marks = bytearray(len(tokens))
     if "n't" in text:
-        special = [at for at, token in enumerate(tokens) if token in _SPECIAL or token[-3:] == "n't"]
+        special = [at for at, token in enumerate(tokens) if token in _SPECIAL or ("'" in token and token[-3:] == "n't")]
     elif _TRIGGERS.isdisjoint(tokens):
         return marks
     else:

@@ -12,6 +12,7 @@ from evenhand.benchmarks.fairface.normalise.lenient import parse
 from evenhand.benchmarks.fairface.normalise.lexicon import phrases, table
 from evenhand.benchmarks.fairface.normalise.readings import Reason
 from evenhand.benchmarks.fairface.normalise.text import TextCache
+from evenhand.benchmarks.fairface.taxonomy import PerAttribute
 
 _KEYS: Final = table("keys.toml")["objects"]
 _FRONTS: Final = phrases(_KEYS["fronts"])
@@ -55,12 +56,7 @@ _PAIR: Final = re.compile(
 )
 
 
-class Fields(NamedTuple):
-    """The values of a recognised object, by attribute; an absent key is ABSENT."""
-
-    gender: Any
-    race: Any
-    age: Any
+Fields = PerAttribute[Any]  # the values of a recognised object; an absent key is ABSENT
 
 
 class _Absent:
@@ -78,7 +74,7 @@ def find_fields(text: str) -> Fields | None:
     closes, only the complete pairs after it are used.
 
     >>> find_fields('First {"sex": "M"}, no: {"sex": "F", "age": [20, 30],}')
-    Fields(gender='F', race=ABSENT, age=[20, 30])
+    PerAttribute(gender='F', race=ABSENT, age=[20, 30])
     >>> find_fields("{'gender': 'male', 'age': '30-3").age
     ABSENT
     >>> find_fields("just {prose}")
@@ -240,7 +236,7 @@ def _number(raw: Any) -> float | None:
 
 
 def _by_precedence(keys: Mapping[str, Any]) -> Fields:
-    return Fields(*[_first(keys, names) for names in KEYS_OF.values()])
+    return PerAttribute(*[_first(keys, names) for names in KEYS_OF.values()])
 
 
 def _first(keys: Mapping[str, Any], names: tuple[str, ...]) -> Any:
