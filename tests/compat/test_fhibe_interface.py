@@ -338,6 +338,18 @@ def test_results_that_are_no_json_are_named(root: Path, tmp_path: Path) -> None:
         made(root, tmp_path, "person_localization").plot_iou_vs_threshold()
 
 
+def test_prepared_rows_of_verification_come_in_the_order_in_which_evaluate_task_asks_for_them(root: Path) -> None:
+    from evenhand.compat.fhibe.evaluate.utils import get_eval_api, prepare_evaluation
+    from evenhand.core.options import parse
+
+    name, task = "fhibe_face_crop_align", task_named("face_verification")
+    table = get_eval_api(name, "fhibe_face", root, root / "data/processed")
+    _, paths, _ = prepare_evaluation(table, "face_verification", name, None, "m", root, cuda=False)
+    samples = task.load(root, parse(task.options, {})).samples
+    assert len(paths) > 16  # fewer are sorted in another way
+    assert paths == [str(root / sample.id) for sample in samples]
+
+
 # What scripts read off figures
 
 

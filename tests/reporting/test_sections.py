@@ -257,3 +257,14 @@ def test_curves_of_everyone_and_of_groups_are_one_figure_per_attribute(results):
 def test_a_matrix_shows_shares_of_rows_and_counts(results):
     figure = section(results, "confusion").blocks[0]
     assert figure.data.rows[0] == ("yes", "yes", Interval(0.8, unit="%"), 8)
+
+
+def test_without_resampling_the_report_says_so_and_shows_no_count_of_units(results):
+    plain = tuple(replace(estimate, units=0) for estimate in results.estimates)
+    without = replace(results, estimates=plain, contrasts=(), units=0, method=replace(results.method, draws=0))
+    for name in ("summary", "pairs"):
+        said = texts(section(without, name))
+        assert "resampling, which was switched off" in said
+        assert "large enough" not in said
+    table = tables(section(without, "summary"))["match by tone"]
+    assert {row[table.columns.index("units")] for row in table.rows} == {None}

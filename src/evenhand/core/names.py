@@ -29,6 +29,7 @@ class DisplayNames:
     tasks: Mapping[str, str] = field(default_factory=dict)  # task → title
     items: str = "samples"  # what is answered: faces, images, searches
     marks: Mapping[str, str] = field(default_factory=dict)  # metric → what stands behind the names of its values
+    card_types: Mapping[str, str] = field(default_factory=dict)  # task → its type in model cards, where it has one
     sentence: str = ""  # such as "{group} faces are classified correctly {value} of the time", for the first value
 
     def attribute(self, key: str) -> str:

@@ -24,7 +24,7 @@ from evenhand.core.printing import printable
 from evenhand.core.records import EVERYONE
 from evenhand.core.results import Estimate, Results
 from evenhand.files.writing import write_file
-from evenhand.reporting.display import NO_OUTPUT, ShownResults, shown, task_title
+from evenhand.reporting.display import NO_OUTPUT, ShownResults, names_of_family, shown, task_title
 from evenhand.reporting.html import write_page
 from evenhand.reporting.markup import PREAMBLE, latex_table, markdown_section, markdown_table, markdown_text
 from evenhand.reporting.pdf import write_pdf
@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 
     from evenhand.stats.gate import GateOutcome
 
-# What Hugging Face calls the tasks that are nearest to ours; anything else keeps our own name.
-_TASK_TYPES = {"fairface": "image-classification", "uccs/detection": "object-detection"}
-_TASK_TYPES |= {"fhibe/person_localization": "object-detection", "fhibe/keypoint_estimation": "keypoint-detection"}
 Writer = Callable[[Sequence[Reported], Path], object]
 
 
@@ -321,7 +318,8 @@ def _entry(results: Results) -> dict[str, Any]:
             gap = f"{name}, gap by {' × '.join(summary.by)}{even}"
             metrics.append({"type": "max_gap", "name": gap, "value": summary.values["max_gap"]})
     family = results.task.partition("/")[0]
-    kind = _TASK_TYPES.get(results.task) or _TASK_TYPES.get(family) or family
+    name = results.task.rpartition("/")[2]
+    kind = names_of_family(results.task).card_types.get(name, family)  # what has no type in model cards keeps our name
     return {
         "task": {"type": kind, "name": results.task},
         "dataset": {"type": family, "name": results.dataset or family},

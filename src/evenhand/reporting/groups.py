@@ -18,11 +18,13 @@ from evenhand.reporting.phrases import (
     WORDING,
     as_cell,
     by_words,
+    counted_units,
     direction_of,
     distance_words,
     group_words,
     levels,
     listed,
+    not_compared,
     standing_words,
     standings,
     status_word,
@@ -79,7 +81,7 @@ class _OutputGroups:
         columns: dict[str, list[Cell]] = {
             by_words(by): [levels(e.group) for e in estimates],
             "n": [e.rows for e in estimates],
-            "units": [e.units for e in estimates],
+            "units": [counted_units(e) for e in estimates],
             self.name: [as_cell(e, self.unit) for e in estimates],
             "not measured": [e.missing for e in estimates] if any(e.missing for e in estimates) else [],
             "unusable answers": [self.unknown.get(e.group) for e in estimates] if self.unknown else [],
@@ -189,7 +191,7 @@ def pairs(results: ShownResults) -> Section:
     """Every pair with its verdict, worse minus better, those that chance explains too."""
     every = tuple(contrasts_of(results.contrasts, *results.first))
     if not every:
-        text = Text("No two groups were large enough to be compared.", "small")
+        text = Text(not_compared(results.method), "small")
         return Section("All pairs of groups", [text], name="pairs", folded=True)
     order = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.EQUIVALENT: 2, Verdict.UNDECIDED: 3, None: 4}
     ranked = sorted(every, key=lambda c: (order[c.verdict], -abs(c.difference or 0.0)))

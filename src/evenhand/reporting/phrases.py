@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evenhand.core.metric import Undefined
 from evenhand.core.page import Interval
 from evenhand.core.records import MISSING, Group
-from evenhand.core.results import Contrast, Estimate, Results, Status, Summary, Verdict
+from evenhand.core.results import Contrast, Estimate, Method, Results, Status, Summary, Verdict
 from evenhand.files.packaged import packaged_table
 from evenhand.reporting.rounding import interval, number, p_value, percent, share_range
 
@@ -134,6 +134,18 @@ def status_word(estimate: Estimate, overall: Estimate | None = None, unit: str =
     if shows is not None:
         notes.append(f"could show a difference of {distance_words(shows, unit)} or more")
     return "; ".join(notes)
+
+
+def counted_units(estimate: Estimate) -> int | None:
+    """How many units an estimate is based on; None where they were not counted."""
+    return estimate.units if estimate.units or not estimate.rows else None
+
+
+def not_compared(method: Method) -> str:
+    """Why there are groups but no comparisons of them."""
+    if not method.draws:
+        return "Groups were not compared: this value is compared by resampling, which was switched off (draws = 0)."
+    return "No two groups were large enough to be compared."
 
 
 def detectable(estimate: Estimate, overall: Estimate | None) -> float | None:

@@ -81,7 +81,7 @@ class Reported:
         results = self.shown
         size = results.get(*results.first).rows if results.first != NO_OUTPUT else results.rows
         parts = [f"Data: {results.dataset.partition(' (')[0]}" if results.dataset else "", self.finished[:10]]
-        units = f" of {results.units:,} independent units" if results.units != size else ""
+        units = f" of {results.units:,} independent units" if results.units not in (0, size) else ""
         parts.append(f"n = {size:,}{units}")
         coverage = results.coverage
         if coverage.asked:

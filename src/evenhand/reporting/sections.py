@@ -7,7 +7,7 @@ was computed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from evenhand.reporting.phrases import (
     as_cell,
     by_words,
     certainly_worse,
+    counted_units,
     coverage_sentence,
     direction_of,
     distance_words,
@@ -32,6 +33,7 @@ from evenhand.reporting.phrases import (
     levels,
     listed,
     method_words,
+    not_compared,
     standings,
     status_word,
     value_name,
@@ -80,7 +82,7 @@ def finding(results: ShownResults) -> str:
     name, unit = value_name(*first), results.unit(*first)
     if not pairs:
         grouped = any(estimate.group != EVERYONE for estimate in results.estimates)
-        reason = "No two groups were large enough to be compared." if grouped else "It is not grouped by anything."
+        reason = not_compared(results.method) if grouped else "It is not grouped by anything."
         return f"{name}: {in_words(results.get(*first), unit)}. {reason}"
     worst = worst_group(results)
     if worst is not None:
@@ -170,16 +172,16 @@ def verdict_badges(results: ShownResults) -> Table:
     return Table("Verdict by attribute", ("attribute", "verdict", "finding"), rows, form="badges")
 
 
-def badge(pairs: Sequence[Contrast]) -> tuple[str, str]:
-    """The verdict about one attribute, as a word and in short."""
+def badge(pairs: Sequence[Contrast], named: Callable[[Group], str] = levels) -> tuple[str, str]:
+    """The verdict about one attribute, as a word and in short; `named` writes the groups."""
     if not pairs:
         return "undecided", "not compared: groups too small"
     worse = certainly_worse(pairs)
     for verdict in (Verdict.LARGE, Verdict.DIFFERENT):
         if worse[verdict]:
             below = {group for group, standing in standings(pairs).items() if standing.is_disadvantaged}
-            names = [levels(group) for group in worse[verdict] if group in below] or list(map(levels, worse[verdict]))
-            return verdict.value, f"{WORDING['badges'][verdict.value]} {listed(names, 3)}"
+            groups = [group for group in worse[verdict] if group in below] or worse[verdict]
+            return verdict.value, f"{WORDING['badges'][verdict.value]} {listed(list(map(named, groups)), 3)}"
     undecided = verdict_counts(pairs)[Verdict.UNDECIDED]
     verdict = Verdict.UNDECIDED if undecided else Verdict.EQUIVALENT
     return verdict.value, WORDING["badges"][verdict.value]
@@ -215,7 +217,7 @@ def main_values(results: ShownResults) -> Section:
             rows.append((name, value, estimate.rows, method_words(estimate.method)))
         elif (estimate.metric, estimate.output) != results.first:
             group, by = levels(estimate.group), by_words(estimate.group.by)
-            every.append((name, by, group, value, estimate.rows, estimate.units, status_word(estimate)))
+            every.append((name, by, group, value, estimate.rows, counted_units(estimate), status_word(estimate)))
     blocks: list[Block] = [
         Table("All values, all groups together", ("value", "estimate", "n", "interval"), tuple(rows))
     ]

@@ -31,7 +31,7 @@ from evenhand.core.results import Results
 from evenhand.files import inputs
 from evenhand.reporting.display import names_of_results, shown_group
 from evenhand.reporting.phrases import as_cell, direction_of, headline, levels
-from evenhand.reporting.sections import gap_of
+from evenhand.reporting.sections import gap_of, ordered
 from evenhand.serve.folders import OutsideError, ServedFolders
 from evenhand.store.manifest import FILENAME, read_manifest
 from evenhand.store.plain import from_plain, loads
@@ -245,8 +245,7 @@ def _values(folder: Path) -> Mapping[str, Any]:
     values["output"] = printable(names.value(*first), keep="")
     values["value"] = as_cell(estimate, "%" if is_share else "")
     values["better"] = direction_of(results, *first)
-    single = [s for s in results.summaries if (s.metric, s.output) == first and len(s.by) == 1]
-    gaps = [summary for summary in single if isinstance(summary.values.get("max_gap"), float)]
+    gaps = [summary for summary in ordered(results, first) if isinstance(summary.values.get("max_gap"), float)]
     if gaps:
         widest = max(gaps, key=gap_of)
         worst = None if widest.worst is None else shown_group(widest.worst, names)

@@ -11,9 +11,10 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from evenhand.core.page import Interval
+from evenhand.core.printing import duration
 from evenhand.core.results import Estimate, Status
 from evenhand.core.view import Mark
-from evenhand.reporting.canvas import Canvas
+from evenhand.reporting.canvas import Axis, Canvas
 from evenhand.reporting.display import task_title
 from evenhand.reporting.html import environment as report_environment
 from evenhand.reporting.phrases import as_cell, group_words, levels, method_words, status_word, words
@@ -29,7 +30,7 @@ def environment() -> Environment:
     templates.tests["a_small_group"] = lambda estimate: estimate.status is not Status.OK
     named: tuple[Callable[..., Any], ...] = (
         *(number, percent, p_value, as_cell, levels, group_words, status_word, words, method_words),
-        *(when, item_name, group_name, task_title, lasting, terms, drawn),
+        *(when, item_name, group_name, task_title, duration, terms, drawn),
     )
     templates.filters.update({function.__name__: function for function in named})
     templates.filters["by_name"] = lambda by, names: " × ".join(map(names.attribute, by))
@@ -57,12 +58,9 @@ def drawn(estimate: Estimate, spread: GroupEstimates) -> Mapping[str, float] | N
     """Where an estimate and its interval lie on a line of 200 units; None when it has no number."""
     if estimate.number is None or spread.high <= spread.low:
         return None
-
-    def place(value: float) -> float:
-        return round(max(0.0, min(1.0, (value - spread.low) / (spread.high - spread.low))) * _WIDTH, 1)
-
-    at, low, high = place(estimate.number), estimate.low, estimate.high
-    return {"at": at, "low": at if low is None else place(low), "high": at if high is None else place(high)}
+    axis = Axis(spread.low, spread.high, 0.0, _WIDTH)
+    ends = {"at": estimate.number, "low": estimate.low, "high": estimate.high}
+    return {name: round(axis.clamped(estimate.number if end is None else end), 1) for name, end in ends.items()}
 
 
 def overlay(marks: Sequence[Mark], picture: int, size: tuple[int, int] | None, focus: Box | None = None) -> Markup:
@@ -108,19 +106,3 @@ def when(moment: str) -> str:
         return datetime.fromisoformat(moment).astimezone(UTC).strftime("%Y-%m-%d %H:%M")
     except ValueError:
         return moment
-
-
-def lasting(seconds: float | None) -> str:
-    """A length of time in words.
-
-    >>> lasting(0.4), lasting(75), lasting(7300), lasting(None)
-    ('0 s', '1 min 15 s', '2 h 1 min', '–')
-    """
-    if seconds is None:
-        return "–"
-    rounded = round(seconds)
-    if rounded < 60:
-        return f"{rounded} s"
-    if rounded < 3600:
-        return f"{rounded // 60} min {rounded % 60} s"
-    return f"{rounded // 3600:,} h {rounded % 3600 // 60} min"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,13 +89,12 @@ def spreads(results: Results, choice: ValueChoice) -> tuple[GroupEstimates, ...]
     pairs = tuple(all_contrasts_of(results.contrasts, choice.metric, choice.output, order=1))
     shared = _range([estimate for names, estimates in by.items() if len(names) == 1 for estimate in estimates])
     sign = -1.0 if choice.better == "lower" else 1.0
-    display = names_of_family(results.task)
+    named = partial(group_name, names=names_of_family(results.task))
     spread = []
     for names, estimates in by.items():
         ordered = sorted(estimates, key=lambda e: (e.status is Status.EMPTY, e.number is None, sign * (e.number or 0)))
         low, high = shared if len(names) == 1 else _range(ordered)
-        own = [_shown_pair(pair, display) for pair in pairs if pair.first.by == names]
-        verdict = badge(own) if len(names) == 1 else ("", "")
+        verdict = badge([pair for pair in pairs if pair.first.by == names], named) if len(names) == 1 else ("", "")
         spread.append(GroupEstimates(names, tuple(ordered), low, high, *verdict))
     return tuple(sorted(spread, key=lambda one: (len(one.by), -one.gap, one.by)))
 
@@ -110,12 +110,6 @@ def group_name(group: Group, names: DisplayNames, *, full: bool = False) -> str:
     if full:
         return ", ".join(f"{name}: {levels(Group(((name, level),)))}" for name, level in group.terms) or "everyone"
     return levels(group)
-
-
-def _shown_pair(pair: Contrast, names: DisplayNames) -> Contrast:
-    first, second = shown_group(pair.first, names), shown_group(pair.second, names)
-    worse = None if pair.worse is None else shown_group(pair.worse, names)
-    return replace(pair, first=first, second=second, worse=worse)
 
 
 def group_of(texts: Sequence[str]) -> Group:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from itertools import combinations, product
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 
 from evenhand.benchmarks.fhibe import attributes, disparity, grouping
 from evenhand.benchmarks.fhibe.data import published_attribute
-from evenhand.benchmarks.fhibe.demo import CHANCE, PLANTED, write_demo
+from evenhand.benchmarks.fhibe.demo import CHANCE, PLANTED
 from evenhand.compat.fhibe.evaluate import files
 from evenhand.core.errors import UnknownNameError
+from evenhand.core.task import Demo
 
 CELLS = {
     "pronoun": ["['0. She/her/hers']", "['1. He/him/his']", "['0. She/her/hers', '1. He/him/his']", None],
@@ -94,12 +96,14 @@ def test_a_table_without_significant_pairs_is_none() -> None:
     assert disparity.disparity_table(disparity.ScoredRows("M", PEOPLE, SCORES), ["head_pose"]) is None
 
 
-def test_the_demo_finds_what_was_planted_and_does_not_over_read_chance(tmp_path: Path) -> None:
+def test_the_demo_finds_what_was_planted_and_does_not_over_read_chance(
+    demos_of: Callable[[str], Sequence[Demo]],
+) -> None:
     from evenhand.benchmarks.fhibe.tasks import task_named
     from evenhand.core.results import Verdict
     from evenhand.run import evaluate
 
-    made = write_demo(tmp_path)[0]
+    made = demos_of("fhibe")[0]
     run = evaluate(
         task_named(made.task), made.predictions, made.data, by=["apparent_skin_color", "age"], depth=1, draws=200,
         permutations=200,
@@ -113,16 +117,19 @@ def test_the_demo_finds_what_was_planted_and_does_not_over_read_chance(tmp_path:
     assert (made.planted, made.chance) == (PLANTED, CHANCE)
 
 
-def test_no_number_of_the_demonstration_leaves_the_scale_of_its_metric(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("depth", "least"), [(1, 500), pytest.param(2, 2_000, marks=pytest.mark.slow)])
+def test_no_number_of_the_demonstration_leaves_the_scale_of_its_metric(
+    demos_of: Callable[[str], Sequence[Demo]], depth: int, least: int
+) -> None:
     from evenhand.benchmarks.fhibe.tasks import task_named
     from evenhand.run import evaluate
 
     checked = 0
-    for demo in write_demo(tmp_path):
+    for demo in demos_of("fhibe"):
         task = task_named(demo.task)
         metrics = task.metrics(task.options())
         scales = {(metric.name, output): scale for metric in metrics for output, scale in metric.scales.items()}
-        results = evaluate(task, demo.predictions, demo.data, depth=2, draws=100, permutations=50).results
+        results = evaluate(task, demo.predictions, demo.data, depth=depth, draws=100, permutations=50).results
         for one in results.estimates:
             if scale := scales.get((one.metric, one.output)):
                 ends = [end for end in (one.number, one.low, one.high) if end is not None]
@@ -132,4 +139,4 @@ def test_no_number_of_the_demonstration_leaves_the_scale_of_its_metric(tmp_path:
             span = scales[pair.metric, pair.output].span
             ends = [end for end in (pair.difference, pair.low, pair.high) if end is not None]
             assert all(-span <= end <= span for end in ends), pair
-    assert checked > 2_000
+    assert checked > least

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from evenhand.benchmarks.uccs.demo import write_demo
 from evenhand.compat.uccs import command
 from evenhand.compat.uccs.command import understand
 from evenhand.compat.uccs.config import UsageError, default_text, help_texts, leaves, load_files, nested, resolve
 from evenhand.core.errors import OptionError
+from evenhand.core.task import Demo
 
 
 def resolved(*arguments: str) -> dict:
@@ -170,10 +171,8 @@ def test_a_file_that_is_no_yaml_is_named(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("uccs")
-    write_demo(folder)
-    return folder
+def demo(demos_of: Callable[[str], Sequence[Demo]]) -> Path:
+    return demos_of("uccs")[0].data
 
 
 def evaluate(demo: Path, results: Path, *more: str) -> int:

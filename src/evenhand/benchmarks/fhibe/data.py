@@ -198,18 +198,23 @@ def _in_pairs(table: AnnotationTable) -> tuple[AnnotationTable, dict[str, Any]]:
     """The pictures that can be in a pair, by subject: one subject in the picture, two or more pictures of it."""
     if "subject_id" not in table:
         raise DataError(f"{table.path} has no column 'subject_id', which verification needs.")
-    alone = np.array(
-        [(cell or "").strip().lower() in ("0", "0.0", "false") for cell in table.texts("multiple_subjects")],
-        dtype=np.bool_,
-    )
-    rows, together = len(table), int((~alone).sum())
-    table = table.take(np.flatnonzero(alone))
-    table = table.take(_by_subject(table.texts("subject_id")))
-    table = table.take(np.flatnonzero(paired(np.array(table.texts("subject_id")))))
-    if not len(table):
+    alone = rows_alone(table.texts("multiple_subjects"))
+    rows = rows_in_pairs(alone, table.texts("subject_id"))
+    if not len(rows):
         raise DataError(f"{table.path}: no subject has two pictures of which it is the only subject.")
-    left_out = {"more than one subject": together, "single picture": rows - together - len(table)}
-    return table, {"eligible_images": len(table), "left_out": left_out}
+    left_out = {"more than one subject": len(table) - len(alone), "single picture": len(alone) - len(rows)}
+    return table.take(rows), {"eligible_images": len(rows), "left_out": left_out}
+
+
+def rows_alone(several: Sequence[str | None]) -> NDArray[np.int64]:
+    """The rows whose picture shows one subject, by the cells of `multiple_subjects`."""
+    return np.flatnonzero([(cell or "").strip().lower() in ("0", "0.0", "false") for cell in several])
+
+
+def rows_in_pairs(alone: NDArray[np.int64], subjects: Sequence[str | None]) -> NDArray[np.int64]:
+    """Of some rows those whose subject has two or more, by subject."""
+    rows = alone[_by_subject([subjects[row] for row in alone])]
+    return rows[paired(np.array([subjects[row] for row in rows]))]
 
 
 def _by_subject(subjects: Sequence[str | None]) -> NDArray[np.int64]:

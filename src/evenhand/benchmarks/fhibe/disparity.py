@@ -61,7 +61,7 @@ def rank_tests(groups: Mapping[str, Array], by: str = "", part: str | None = Non
     return tuple(Pair(by, part, *_COMPARED(test)) for test in tests)
 
 
-class Grouped(Protocol):
+class GroupedScores(Protocol):
     """The scores of one metric by group, whether they come from rows or from a results file."""
 
     @property
@@ -91,7 +91,7 @@ class ScoredRows:
 
 
 def disparities(
-    scored: Grouped,
+    scored: GroupedScores,
     asked: Sequence[str],
     *,
     largest_regions: bool = True,
@@ -108,7 +108,9 @@ def disparities(
     return tuple(significant)
 
 
-def disparity_table(scored: Grouped, asked: Sequence[str], *, largest_regions: bool = True) -> list[list[str]] | None:
+def disparity_table(
+    scored: GroupedScores, asked: Sequence[str], *, largest_regions: bool = True
+) -> list[list[str]] | None:
     """The cells of the report's table, title and header first; None when nothing was significant."""
     pairs = disparities(scored, asked, largest_regions=largest_regions, size=1)
     if not pairs:
@@ -134,7 +136,7 @@ class Bars:
     pairs: tuple[Pair, ...]  # the pairs that the stars belong to
 
 
-def bars(scored: Grouped, attribute: str, *, largest_regions: bool = True, part: str | None = None) -> Bars:
+def bars(scored: GroupedScores, attribute: str, *, largest_regions: bool = True, part: str | None = None) -> Bars:
     """The bars that the report draws for one attribute; of body parts those of one part, by default the first.
 
     The number of asterisks divides by the number of *significant* pairs, though the text beside the
@@ -176,7 +178,7 @@ def _eligible(
     return eligible
 
 
-def _table_row(scored: Grouped, pair: Pair) -> list[str]:
+def _table_row(scored: GroupedScores, pair: Pair) -> list[str]:
     by = attributes.parse_key(pair.by)
     groups = scored.groups(by, pair.part)
     worst, best = groups[pair.worst], groups[pair.best]

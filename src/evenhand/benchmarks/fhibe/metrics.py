@@ -1,7 +1,7 @@
 """The numbers of FHIBE that no other family has: average recall, means over parts, VAL.
 
 Published short names are the names of metrics. Where the published code contradicts its description,
-both readings are metrics over the same rows, and the corrected one has its own name (`AR_IOU_strict`).
+both conventions are metrics over the same rows, and the corrected one has its own name (`AR_IOU_strict`).
 """
 
 from __future__ import annotations

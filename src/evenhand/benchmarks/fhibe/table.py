@@ -218,14 +218,14 @@ def _columns(path: Path, fact: InputFact, cache: Path | None, wanted: Sequence[s
 
     def frame_of(name: str, make: Callable[[Any], Any]) -> Any:
         nonlocal raw
-        kept = None if folder is None else folder / f"{name}.parquet"
-        if kept is not None and kept.is_file():
+        cached = None if folder is None else folder / f"{name}.parquet"
+        if cached is not None and cached.is_file():
             with suppress(DataError):  # a damaged one is made again
-                return read_parquet(kept, DataError)
+                return read_parquet(cached, DataError)
         raw = _read_csv(path) if raw is None else raw
         frame = make(raw)
-        if kept is not None:
-            with open_file(kept, "wb", flush=False) as file:
+        if cached is not None:
+            with open_file(cached, "wb", flush=False) as file:
                 frame.write_parquet(file)
         return frame
 

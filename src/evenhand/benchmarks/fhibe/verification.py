@@ -293,8 +293,8 @@ def pair_scores(embeddings: Array, pairs: ImagePairs, precision: type[np.floatin
     scores = np.empty(len(pairs.first), dtype=precision)
     for start in range(0, len(scores), _BLOCK):
         part = slice(start, start + _BLOCK)
-        first, second = (np.asarray(embeddings[ends[part]], dtype=precision) for ends in pairs)
-        scores[part] = np.einsum("ij,ij->i", first, second)
+        vectors = (np.asarray(embeddings[ends[part]], dtype=precision) for ends in pairs)
+        scores[part] = np.einsum("ij,ij->i", *vectors)
     return scores
 
 
@@ -310,7 +310,7 @@ def highest_impostors(embeddings: Array, codes: Array, most: int) -> HighImposto
     """The `most` impostor pairs with the highest scores; pairs whose score is not a number are never among them."""
     n, total = len(codes), _impostor_count(codes)
     first, second = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    kept = np.zeros(0, dtype=np.float32)
+    highest = np.zeros(0, dtype=np.float32)
     floor = np.float32(-np.inf)  # nothing at or below it can be among the highest
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
@@ -318,14 +318,14 @@ def highest_impostors(embeddings: Array, codes: Array, most: int) -> HighImposto
         rows, columns = np.nonzero(scores > floor)
         apart = (columns > rows) & (codes[start + rows] != codes[start + columns])
         rows, columns = rows[apart], columns[apart]
-        kept = np.concatenate([kept, scores[rows, columns]])
+        highest = np.concatenate([highest, scores[rows, columns]])
         first, second = np.concatenate([first, start + rows]), np.concatenate([second, start + columns])
-        if len(kept) > most:
-            best = np.argpartition(kept, len(kept) - most)[len(kept) - most :]
-            kept, first, second = kept[best], first[best], second[best]
-            floor = np.nextafter(kept.min(), np.float32(-np.inf))
-    order = np.lexsort((second, first, -kept))
-    return HighImpostors(ImagePairs(first[order], second[order]), kept[order], total)
+        if len(highest) > most:
+            best = np.argpartition(highest, len(highest) - most)[len(highest) - most :]
+            highest, first, second = highest[best], first[best], second[best]
+            floor = np.nextafter(highest.min(), np.float32(-np.inf))
+    order = np.lexsort((second, first, -highest))
+    return HighImpostors(ImagePairs(first[order], second[order]), highest[order], total)
 
 
 def _codes(identities: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.benchmarks.uccs.data import WatchlistFaces, exclusion_warnings, load
 from evenhand.benchmarks.uccs.detections import (
-    Gathered,
+    CheckedRows,
     NameIndex,
     Report,
     assemble,
@@ -57,7 +57,7 @@ def _check_data(dataset: Dataset[WatchlistFaces], options: WatchlistDetectionOpt
 
 def _check_text(
     path: Path, faces: WatchlistFaces, options: WatchlistDetectionOptions, findings: list[Finding]
-) -> list[Gathered]:
+) -> list[CheckedRows]:
     lines, report = BlockReader(path, PredictionError), _collecting(path, "line", findings)
 
     def columns() -> Mapping[str, CellKind]:
@@ -72,7 +72,7 @@ def _check_text(
 
 def _check_store(
     path: Path, faces: WatchlistFaces, options: WatchlistDetectionOptions, findings: list[Finding]
-) -> list[Gathered]:
+) -> list[CheckedRows]:
     (rows, _), report = read_ids(path), _collecting(path, "row", findings)
     report(store_issues(rows))
     insists = isinstance(options, WatchlistIdentificationOptions) and options.challenge

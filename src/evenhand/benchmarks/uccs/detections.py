@@ -131,7 +131,7 @@ class NameIndex:
             place = self._exact.get(name + ".jpg", self._stems.get(name, NOT_ANNOTATED))
         return place
 
-    def gather(self, names: pl.Series | Sequence[str], scores: Array, boxes_xywh: Array, lines: Array) -> Gathered:
+    def gather(self, names: pl.Series | Sequence[str], scores: Array, boxes_xywh: Array, lines: Array) -> CheckedRows:
         """Rows with the image that each belongs to. Those of one image mostly follow each other."""
         runs = pl.Series("names", names, dtype=pl.String).rle().struct.unnest()
         lengths, values = runs["len"].to_numpy(), runs["value"].to_list()
@@ -139,10 +139,10 @@ class NameIndex:
         elsewhere: Counter[str] = Counter()
         for run in np.flatnonzero(places == NOT_ANNOTATED):
             elsewhere[values[run]] += int(lengths[run])
-        return Gathered(np.repeat(places, lengths), scores, boxes_xywh, lines, elsewhere)
+        return CheckedRows(np.repeat(places, lengths), scores, boxes_xywh, lines, elsewhere)
 
 
-class Gathered(NamedTuple):
+class CheckedRows(NamedTuple):
     """Checked rows of a block: where they belong, and their leading columns."""
 
     image: Array
@@ -161,10 +161,11 @@ def score_rows(
     columns: Callable[[], Mapping[str, CellKind]],
     report: Report,
     size: int | None = None,
-) -> Iterator[tuple[Gathered, pl.DataFrame]]:
+) -> Iterator[tuple[CheckedRows, pl.DataFrame]]:
     """The rows of a score file, block by block, with the image of each and all columns that were read.
 
-    `columns` looks at the header as soon as it is known, and says what is read. The next block is parsed meanwhile.
+    `columns` looks at the header as soon as it is known, and says what is read. The next block is parsed meanwhile;
+    blocks of a size that is asked for are small, and parsed in their turn.
     """
     index = NameIndex(faces.images)
     kinds: Mapping[str, CellKind] | None = None
@@ -179,14 +180,20 @@ def score_rows(
         first_line, body = block
         return parse(body, lines.header, kinds or {}, first_line)
 
-    for outcome in ahead(blocks(), parsed, workers=1, depth=1, limit=NO_LIMIT):
-        assert outcome.done is not None
-        frame, numbers, issues = outcome.done
+    for frame, numbers, issues in map(parsed, blocks()) if size else _parsed_ahead(blocks(), parsed):
         boxes = frame.select(BOX_COLUMNS).to_numpy().reshape(-1, 4)
         report((*issues, *box_issues(boxes, numbers, "BB")))
         yield index.gather(frame["FILE"], frame["DETECTION_SCORE"].to_numpy(), boxes, numbers), frame
     if kinds is None:
         columns()
+
+
+def _parsed_ahead(
+    blocks: Iterator[tuple[int, bytes]], parse_block: Callable[[tuple[int, bytes]], RowBlock]
+) -> Iterator[RowBlock]:
+    for outcome in ahead(blocks, parse_block, workers=1, depth=1, limit=NO_LIMIT):
+        assert outcome.done is not None
+        yield outcome.done
 
 
 def leading_columns(lines: BlockReader, report: Report) -> Mapping[str, CellKind]:
@@ -242,7 +249,7 @@ def end_warning(lines: BlockReader) -> tuple[str, ...]:
 
 
 def assemble(
-    parts: Sequence[Gathered],
+    parts: Sequence[CheckedRows],
     faces: WatchlistFaces,
     *,
     inputs: tuple[InputFact, ...] = (),
@@ -269,7 +276,7 @@ def assemble(
     )
 
 
-def order_of(parts: Sequence[Gathered]) -> tuple[Array, Array]:
+def order_of(parts: Sequence[CheckedRows]) -> tuple[Array, Array]:
     """The image of every row, and the rows on annotated images sorted by image."""
     image = _column(parts, "image").astype(np.intp, copy=False)
     here = np.flatnonzero(image != NOT_ANNOTATED)
@@ -306,6 +313,6 @@ def from_corners(scores: Array, corners_xyxy: Array, landmarks: Array | None) ->
     return ImageDetections(np.asarray(scores, dtype=np.float32), boxes, landmarks)
 
 
-def _column(parts: Sequence[Gathered], name: str) -> Array:
+def _column(parts: Sequence[CheckedRows], name: str) -> Array:
     columns = [getattr(part, name) for part in parts]
     return np.concatenate(columns) if columns else np.zeros(0)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.uccs.data import PREFIX, WatchlistFaces, box_issues, shown_subjects
 from evenhand.benchmarks.uccs.detections import (
     LEADING_COLUMNS,
-    Gathered,
+    CheckedRows,
     NameIndex,
     Report,
     TrueSubjectScores,
@@ -77,13 +77,13 @@ class Reducer:
         column = [place.get(subject, -1) for subject in faces.subject.tolist()]
         self._column = np.where(faces.is_known, np.array(column, dtype=np.intp).reshape(len(faces)), -1)
         self.subjects = tuple(subjects)
-        self._parts: list[Gathered] = []
+        self._parts: list[CheckedRows] = []
         none = np.zeros(0, np.intp)
         self._largest: list[Array] = [np.zeros(0)]
         self._candidates = [TrueSubjectScores(none, none, np.zeros(0), none, none)]
         self._rows = 0
 
-    def add(self, rows: Gathered, largest: Array, pick: Callable[[Array], Array]) -> None:
+    def add(self, rows: CheckedRows, largest: Array, pick: Callable[[Array], Array]) -> None:
         """Take a block by the largest similarity of every row, and a function that gives those of some rows.
 
         Few rows overlap a face, and only their similarities are looked at one by one.

@@ -96,7 +96,7 @@ def explain_curve(run: Any) -> Section:
     return Section("Conventions", (Text(note), Table("Conventions", columns, tuple(table))), name="conventions")
 
 
-_SAID = {
+_OUTCOMES = {
     Event.IMAGE: "a picture",
     Event.FOUND: "found",
     Event.MISSED: "missed",
@@ -124,7 +124,7 @@ def view_watchlist(
             corners = _corners(answers.boxes_xywh[place])
             marks.append(box_mark(corners, is_answer=True, label=f"score {answers.scores[place]:.2f}"))
             focus = corners if part == f"detection {number}" else focus
-    answer, score, rank = _SAID[event], float(row["score"]), float(row.get("rank", 0))
+    answer, score, rank = _OUTCOMES[event], float(row["score"]), float(row.get("rank", 0))
     if np.isfinite(score):
         answer += f", score {score:.2f}"
     if event is Event.FOUND and rank > 0:

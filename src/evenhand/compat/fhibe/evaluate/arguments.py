@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
@@ -21,10 +21,32 @@ DATASETS: Mapping[str, tuple[str, ...]] = {
     "fhibe_face_crop_align": vocabulary.FACE_TASKS,
     "fhibe_face_crop": vocabulary.FACE_TASKS,
 }
-_GRIDS: Mapping[str, tuple[float, ...]] = {  # metrics without thresholds have none
-    **dict.fromkeys(("AR_IOU", "AR_MASK", "AR_OKS", "AR_DET"), RECALL_GRID),
-    "ACC_DET": ACCURACY_GRID,
-    "PCK": PCK_GRID,
+
+
+class ThresholdMetric(NamedTuple):
+    """A metric with thresholds: the published ones, and where the task and a results folder have them."""
+
+    grid: tuple[float, ...]
+    option: str  # of the task
+    kind: str  # in the names of its threshold files
+    column: str = ""  # of the rows: the score that reaches a threshold or not
+    scores: str = ""  # the file of these scores
+    curve: str = ""  # what its curve over thresholds shows
+
+    @property
+    def file(self) -> str:
+        """The file of a results folder that has its thresholds."""
+        return "pck_scores_threshold.json" if self.kind == "pck" else f"detailed_results_{self.kind}_threshold.json"
+
+
+_IOU, _OKS = "Share with IoU ≥ threshold", "Share with OKS ≥ threshold"
+THRESHOLDED: Mapping[str, ThresholdMetric] = {
+    "AR_IOU": ThresholdMetric(RECALL_GRID, "thresholds", "iou", "overlap", "gt_bbox_iou_scores.json", _IOU),
+    "AR_MASK": ThresholdMetric(RECALL_GRID, "thresholds", "iou", "overlap", "gt_mask_iou_scores.json", _IOU),
+    "AR_OKS": ThresholdMetric(RECALL_GRID, "oks_thresholds", "oks", "oks", "oks_scores.json", _OKS),
+    "PCK": ThresholdMetric(PCK_GRID, "pck_thresholds", "pck", curve="Mean PCK"),
+    "AR_DET": ThresholdMetric(RECALL_GRID, "recall_thresholds", "body_parts_AR_DET"),
+    "ACC_DET": ThresholdMetric(ACCURACY_GRID, "accuracy_thresholds", "body_parts_ACC_DET"),
 }
 
 
@@ -57,17 +79,17 @@ def check_table(root: Path, dataset: str, *, downsampled: bool) -> str:
     return folder
 
 
-def check_task(task: Any, dataset: Any, base: Any) -> None:
-    """Raises for a data set that does not exist, and for a task that it does not have.
+def check_task(task_name: Any, dataset_name: Any, dataset_base: Any) -> None:
+    """Raises ValueError for a data set that does not exist, KeyError for a task that it does not have.
 
-    `base` is the data set whose tasks count: itself, or the name without what its pictures were made of.
+    `dataset_base` is the data set whose tasks count: itself, or the name without what its pictures were made of.
     """
-    if dataset not in DATASETS:
-        raise ArgumentValueError(f"dataset: {dataset} must be one of {list(DATASETS)}")
-    tasks = list(DATASETS[FACE_TABLE if base == "fhibe_face" else base])
-    if task not in tasks:
+    if dataset_name not in DATASETS:
+        raise ArgumentValueError(f"dataset: {dataset_name} must be one of {list(DATASETS)}")
+    tasks = list(DATASETS[FACE_TABLE if dataset_base == "fhibe_face" else dataset_base])
+    if task_name not in tasks:
         raise ArgumentKeyError(
-            f"Task name: {task} not found in list of available tasks for dataset: {dataset}: {tasks}"
+            f"Task name: {task_name} not found in list of available tasks for dataset: {dataset_name}: {tasks}"
         )
 
 
@@ -90,7 +112,7 @@ def check_metrics(asked: Any, task: str) -> dict[str, tuple[float, ...]]:
     if asked is not None and not isinstance(asked, list | dict):
         raise ArgumentValueError("metrics must be a dictionary, list, or None")
     if not asked or isinstance(asked, list):
-        return {name: _GRIDS.get(name, ()) for name in (_metric(name, task) for name in asked or known)}
+        return {name: _grid(name) for name in (_metric(name, task) for name in asked or known)}
     chosen = {}
     for name, settings in asked.items():
         if not isinstance(settings, dict):
@@ -104,7 +126,7 @@ def check_metrics(asked: Any, task: str) -> dict[str, tuple[float, ...]]:
                 raise ArgumentKeyError(f"Key: {key} should not be present in metrics[{name!r}] dict.")
     for name, settings in asked.items():
         metric = _metric(name, task)
-        chosen[metric] = _numbers(metric, settings["thresholds"]) or _GRIDS.get(metric, ())
+        chosen[metric] = _numbers(metric, settings["thresholds"]) or _grid(metric)
     return chosen
 
 
@@ -136,6 +158,10 @@ def _metric(name: Any, task: str) -> str:
         error.add_note(f"It has: {', '.join(known)}.")
         raise error
     return name.upper()
+
+
+def _grid(metric: str) -> tuple[float, ...]:
+    return THRESHOLDED[metric].grid if metric in THRESHOLDED else ()
 
 
 def _numbers(metric: str, thresholds: Sequence[Any]) -> tuple[float, ...]:

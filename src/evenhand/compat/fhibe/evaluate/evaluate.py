@@ -31,6 +31,7 @@ from evenhand.compat.fhibe.errors import (
 )
 from evenhand.compat.fhibe.evaluate import files
 from evenhand.compat.fhibe.evaluate.arguments import (
+    THRESHOLDED,
     EvaluationArguments,
     check_attributes,
     check_metrics,
@@ -48,19 +49,6 @@ from evenhand.files.writing import make_folder
 
 _LOG = logger(__name__)
 _MANY = 1_000_000  # entries of a results file that are worth a word before
-THRESHOLD_OPTIONS: Mapping[str, str] = {  # metric → the option that holds its thresholds
-    "AR_IOU": "thresholds",
-    "AR_MASK": "thresholds",
-    "PCK": "pck_thresholds",
-    "AR_OKS": "oks_thresholds",
-    "AR_DET": "recall_thresholds",
-    "ACC_DET": "accuracy_thresholds",
-}
-_SCORES: Mapping[str, tuple[str, str, str]] = {  # metric → column, kind of its threshold files, score file
-    "AR_IOU": ("overlap", "iou", "gt_bbox_iou_scores.json"),
-    "AR_MASK": ("overlap", "iou", "gt_mask_iou_scores.json"),
-    "AR_OKS": ("oks", "oks", "oks_scores.json"),
-}
 _DEFAULT_ATTRIBUTES = list(vocabulary.DEFAULT_ATTRIBUTES)  # a list, as published; never changed
 
 
@@ -141,9 +129,7 @@ def _evaluate(asked: EvaluationArguments, wrapped: WrappedModel, *, reuse: bool)
 def options_for(task: Task[Any, Any], asked: EvaluationArguments) -> Any:
     """The task's options for what was asked."""
     given: dict[str, Any] = {
-        THRESHOLD_OPTIONS[metric]: grid
-        for metric, grid in asked.thresholds.items()
-        if metric in THRESHOLD_OPTIONS and grid
+        THRESHOLDED[metric].option: grid for metric, grid in asked.thresholds.items() if metric in THRESHOLDED and grid
     }
     if asked.custom_keypoints is not None:
         given["custom_keypoints"] = asked.custom_keypoints
@@ -179,9 +165,8 @@ def write_results(
             values = measures[metric].row_scores(rows)
             assert values is not None, "every other metric is a mean of rows"
             scored = ScoredRows(metric, people.attributes, values)
-            if metric in _SCORES:
-                column, kind, name = _SCORES[metric]
-                files.write_thresholded(folder, kind, people, np.asarray(rows[column]), grid, name)
+            if metric in THRESHOLDED and (of := THRESHOLDED[metric]).column:
+                files.write_thresholded(folder, of.kind, people, np.asarray(rows[of.column]), grid, of.scores)
             elif metric == "PCK":
                 files.write_pck(folder, people, rows, grid)
             elif metric == "F1":

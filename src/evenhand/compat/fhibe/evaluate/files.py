@@ -263,11 +263,10 @@ def validations(
 
 def groups_by_path(people: People, rows: Array, asked: Sequence[str]) -> Iterator[tuple[Subset, list[Array]]]:
     """Every combination, and for each of its groups the rows in the order of their paths."""
-    by_path = np.argsort(np.array(people.images), kind="stable")
-    rank = np.empty(len(people), dtype=np.int64)
-    rank[by_path] = np.arange(len(people))
+    rank = np.argsort(np.argsort(np.array(people.images), kind="stable"))
     for subset in subsets(people.attributes, asked, rows):
-        yield subset, [by_path[np.sort(rank[subset.members(group)])] for group in range(len(subset))]
+        every = map(subset.members, range(len(subset)))
+        yield subset, [members[np.argsort(rank[members])] for members in every]
 
 
 def _validation_entry(result: GroupValidation) -> dict[str, Any]:

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe import attributes, cells, vocabulary
-from evenhand.benchmarks.fhibe.data import poses, visible_parts
+from evenhand.benchmarks.fhibe.data import poses, rows_alone, rows_in_pairs, visible_parts
 from evenhand.benchmarks.fhibe.pictures import ENCODINGS
 from evenhand.benchmarks.fhibe.scores import row_runs
 from evenhand.benchmarks.fhibe.table import MINI_ROWS, Segment, mini_rows, row_keypoints, row_segments
-from evenhand.benchmarks.fhibe.verification import paired
 from evenhand.benchmarks.fhibe.wrapped import aligned_arguments, preprocessor_arguments
 from evenhand.compat.fhibe.errors import ArgumentValueError, TableMissingError
 from evenhand.compat.fhibe.evaluate.arguments import check_keypoints
@@ -160,11 +159,11 @@ def _visible_parts(frame: Any) -> list[list[str]]:
 
 def _verified(frame: Any) -> tuple[Any, list[str]]:
     """The rows that can be in a pair, by subject: one subject in the picture, two or more pictures of it."""
-    alone = np.array([str(cell) in ("0", "0.0", "False") for cell in _listed(frame, "multiple_subjects")])
-    subjects = np.array([str(cell) for cell in _listed(frame, "subject_id")])
-    rows = np.flatnonzero(alone)
-    rows = rows[paired(subjects[rows])]
-    frame = _taken(frame, rows[np.argsort(subjects[rows], kind="stable")], index=False)
+    several, subjects = (
+        [None if cell is None or cell != cell else str(cell) for cell in _listed(frame, column)]
+        for column in ("multiple_subjects", "subject_id")
+    )
+    frame = _taken(frame, rows_in_pairs(rows_alone(several), subjects), index=False)
     return frame, _listed(frame, "filepath")
 
 
@@ -195,12 +194,10 @@ def _listed(frame: Any, column: str) -> list[Any]:
 
 def _taken(frame: Any, rows: Any, *, index: bool = True) -> Any:
     """Some rows, in their order; with `index` their places in the table become a first column."""
-    if hasattr(frame, "iloc"):
-        return frame.iloc[rows].reset_index(drop=not index)
-    import polars as pl
+    import narwhals as nw
 
-    taken = frame[np.asarray(rows).tolist()]
-    return taken.insert_column(0, pl.Series("index", rows)) if index else taken
+    table = nw.from_native(frame, eager_only=True)
+    return nw.maybe_reset_index((table.with_row_index("index") if index else table)[rows]).to_native()
 
 
 def _with_columns(frame: Any, columns: Mapping[str, Sequence[Any]]) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.codec import FaceMapCodec, face_map, label_map
-from evenhand.compat.fhibe.evaluate.arguments import check_attributes, check_metrics, check_task
+from evenhand.compat.fhibe.evaluate.arguments import check_attributes, check_metrics
+from evenhand.compat.fhibe.evaluate.arguments import check_task as validate_dataset_and_task
 from evenhand.compat.fhibe.evaluate.preparation import get_eval_api, prepare_evaluation
 
 __all__ = [
@@ -20,11 +21,6 @@ __all__ = [
     "validate_dataset_and_task",
     "validate_metrics",
 ]
-
-
-def validate_dataset_and_task(task_name: str, dataset_name: str, dataset_base: str) -> None:
-    """Raises ValueError for a data set that does not exist, KeyError for a task that it does not have."""
-    check_task(task_name, dataset_name, dataset_base)
 
 
 def validate_metrics(task_name: str, metrics: Any = None) -> Any:

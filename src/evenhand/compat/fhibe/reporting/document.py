@@ -21,7 +21,6 @@ from evenhand.reporting.rounding import cell as cell_text
 MOST_PAIRS = 25
 _LONGEST_FIGURE = 30  # groups
 _WORST_FIRST = {Verdict.LARGE: 0, Verdict.DIFFERENT: 1, Verdict.UNDECIDED: 2, Verdict.EQUIVALENT: 3}
-PART_METRICS = ("AR_DET", "ACC_DET")
 
 
 class _Descriptions(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,12 +91,10 @@ def pair_table(statistics: ReportStatistics, metric: str) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for pair in pairs[:MOST_PAIRS]:
         delta, low, high = (pair.effects.get(f"cliffs_delta{end}") for end in ("", "_low", "_high"))
-        p = "–" if pair.adjusted is None else "< 0.001" if pair.adjusted < 0.001 else f"{pair.adjusted:.3f}"
-        verdict = "" if pair.verdict is None else pair.verdict.value
-        difference = Interval(pair.difference, pair.low, pair.high)
-        by = ", ".join(names.display_name(name) for name in pair.first.by)
         effect = [Interval(delta, low, high)] if has_delta else []
-        rows.append((by, _pair(pair), difference, *effect, p, verdict))
+        p = "–" if pair.adjusted is None else "< 0.001" if pair.adjusted < 0.001 else f"{pair.adjusted:.3f}"
+        by, groups, difference, verdict = _compared(pair)
+        rows.append((by, groups, difference, *effect, p, verdict))
     effect_name = ["Cliff's delta"] if has_delta else []
     columns = ("Attribute", "Groups", "Difference, 95 % interval", *effect_name, "Adjusted p", "Verdict")
     more = (
@@ -119,11 +116,9 @@ def _summary(content: ReportContent, most: int = 4) -> Iterator[Block]:
         judged = pairs_of(statistics, metric)
         clear = [pair for pair in judged if pair.verdict in (Verdict.LARGE, Verdict.DIFFERENT)]
         for pair in clear[:most]:
-            by = ", ".join(names.display_name(name) for name in pair.first.by)
+            by, groups, difference, verdict = _compared(pair)
             worse = "" if pair.worse is None else f"; worse for {_group(pair.worse)}"
-            verdict = "" if pair.verdict is None else pair.verdict.value
-            difference = cell_text(Interval(pair.difference, pair.low, pair.high))
-            yield Text(f"{by}, {_pair(pair)}: difference {difference}, {verdict}{worse}.")
+            yield Text(f"{by}, {groups}: difference {cell_text(difference)}, {verdict}{worse}.")
         undecided = sum(pair.verdict is Verdict.UNDECIDED for pair in judged)
         rest = f" {len(clear) - most} more are in the table of pairs." if len(clear) > most else ""
         if judged and not clear:
@@ -158,7 +153,7 @@ def _metric(number: int, page: MetricPages, content: ReportContent) -> Section:
         blocks.append(Text("Thresholds: " + ", ".join(f"{level:.4g}" for level in page.thresholds) + "."))
     if page.curve is not None:
         blocks.append(page.curve)
-    figure = "folds" if page.metric == "VAL" else "parts" if page.metric in PART_METRICS else "figures"
+    figure = "folds" if page.metric == "VAL" else "parts" if page.parts else "figures"
     interval = _NOTES["by_subjects" if content.statistics.outputs(page.metric) else "by_rows"]
     explained = _NOTES[figure].format(interval=interval)
     blocks.append(Text(f"{explained} {_NOTES['stars']}" if page.marks else explained))
@@ -205,8 +200,12 @@ def _disparities(page: MetricPages) -> list[Block]:
     return [Table(page.table[0][0], tuple(page.table[1]), tuple(rows)), Text(_NOTES["disparity"], "small")]
 
 
-def _pair(contrast: Contrast) -> str:
-    return f"{_group(contrast.first)} vs. {_group(contrast.second)}"
+def _compared(pair: Contrast) -> tuple[str, str, Interval, str]:
+    """The attribute, the two groups, their difference and the verdict about it."""
+    by = ", ".join(names.display_name(name) for name in pair.first.by)
+    groups = f"{_group(pair.first)} vs. {_group(pair.second)}"
+    verdict = "" if pair.verdict is None else pair.verdict.value
+    return by, groups, Interval(pair.difference, pair.low, pair.high), verdict
 
 
 def _group(group: Group) -> str:

@@ -17,6 +17,7 @@ from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.disparity import Bars, bars
 from evenhand.benchmarks.fhibe.names import NAMES, SKIN_WORDS
+from evenhand.compat.fhibe.evaluate.arguments import THRESHOLDED
 from evenhand.compat.fhibe.reporting.results_folder import StoredScores
 from evenhand.compat.fhibe.reporting.statistics import ReportStatistics, judged_by
 from evenhand.core.metric import Undefined
@@ -31,7 +32,6 @@ MOST_BRACKETS = 12
 _BAR_WIDTH = 0.8
 _RESAMPLES = 1000
 _WIDTH, _HEIGHT = 640, 240
-_CURVES = {"iou": "Share with IoU ≥ threshold", "oks": "Share with OKS ≥ threshold", "pck": "Mean PCK"}
 _AGES = {"[18, 30)": "18–29", "[30, 40)": "30–39", "[40, 50)": "40–49", "[50, 60)": "50–59", "[60, +]": "60 and older"}
 
 
@@ -131,10 +131,11 @@ def group_name(attribute: str, value: str) -> str:
     return _AGES.get(value, shown) if attribute == "age" else shown
 
 
-def curve_figure(kind: str, curve: tuple[Sequence[float], Sequence[float]]) -> Figure:
+def curve_figure(metric: str, curve: tuple[Sequence[float], Sequence[float]]) -> Figure:
     """Accepted share against threshold, over all rows."""
+    kind, title = THRESHOLDED[metric].kind, THRESHOLDED[metric].curve
     rows: list[tuple[Cell, ...]] = [("all images", x, y) for x, y in zip(*curve, strict=True)]
-    table = Table(_CURVES[kind], ("Line", "Threshold", _CURVES[kind]), tuple(rows))
+    table = Table(title, ("Line", "Threshold", title), tuple(rows))
     chart = Lines(x_domain=None, y_domain=(-0.05, 1.05), size=(_WIDTH, _HEIGHT))
     return Figure(f"{kind.upper()} by threshold, over all images", chart, table)
 

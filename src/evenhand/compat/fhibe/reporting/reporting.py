@@ -17,12 +17,16 @@ from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
 from evenhand.benchmarks.fhibe.disparity import MIN_GROUP, disparities, disparity_table
 from evenhand.compat.fhibe.errors import ArgumentKeyError, ArgumentValueError, PlotError, logger
-from evenhand.compat.fhibe.evaluate.arguments import check_attributes, check_model_name, dataset_folder
+from evenhand.compat.fhibe.evaluate.arguments import (
+    THRESHOLDED,
+    check_attributes,
+    check_model_name,
+    dataset_folder,
+)
 from evenhand.compat.fhibe.reporting import figures
-from evenhand.compat.fhibe.reporting.document import PART_METRICS, MetricPages, ReportContent, sections
+from evenhand.compat.fhibe.reporting.document import MetricPages, ReportContent, sections
 from evenhand.compat.fhibe.reporting.figures import FigureAxes, FigureLine, PublishedFigure
 from evenhand.compat.fhibe.reporting.results_folder import (
-    CURVES,
     custom_keypoints,
     from_content,
     open_scores,
@@ -40,7 +44,6 @@ from evenhand.reporting.pdf import write_pdf
 _LOG = logger(__name__)
 _MANY = 8  # attributes beyond which a report takes long
 _OVERLAP_TASKS = ("person_localization", "person_parsing", "face_localization")
-_UNTESTED = ("VAL", *PART_METRICS)  # metrics without brackets, as published
 _RERUN = "Run evaluate_task again to have it here."
 
 
@@ -93,8 +96,8 @@ class BiasReport:
     @property
     def evaluated_body_parts(self) -> list[str]:
         """The body parts that were evaluated; empty for other tasks."""
-        folder = Path(self.results_dir)
-        metric = next((name for name in stored_metrics(folder) if name in PART_METRICS), None)
+        folder, of_parts = Path(self.results_dir), vocabulary.DEFAULT_METRICS["body_parts_detection"]
+        metric = next((name for name in stored_metrics(folder) if name in of_parts), None)
         return [] if metric is None else list(open_scores(folder, metric).parts or ())
 
     def validate_metric(self, metric_name: str) -> str:
@@ -235,7 +238,7 @@ class BiasReport:
         folder = make_folder(Path(self.results_dir) / "bias_report")
         for page in content.pages:
             if page.curve is not None:
-                figures.PublishedFigure(page.curve).savefig(folder / f"{CURVES[page.metric]}_thresh.png")
+                figures.PublishedFigure(page.curve).savefig(folder / f"{THRESHOLDED[page.metric].kind}_thresh.png")
             for attribute, figure in page.figures.items():
                 name = f"intersectional_results_{page.metric}_{attribute}.png"
                 figures.PublishedFigure(figure).savefig(folder / name)
@@ -291,7 +294,7 @@ class BiasReport:
     ) -> MetricPages:
         folder, source = Path(self.results_dir), self._source
         stored = open_scores(folder, metric)
-        marks = marks and metric not in _UNTESTED
+        marks = marks and metric != "VAL" and stored.parts is None  # as published
         domain = figures.shared_domain(stored, asked, statistics, regions=regions)
         curve = threshold_curve(folder, metric)
         keypoints: tuple[str, ...] = ()
@@ -301,7 +304,7 @@ class BiasReport:
             metric,
             source.thresholds(metric),
             keypoints,
-            figures.curve_figure(CURVES[metric], curve) if curve[0] else None,
+            figures.curve_figure(metric, curve) if curve[0] else None,
             {
                 attribute: figures.attribute_figure(
                     stored, attribute, statistics, regions=regions, marks=marks, domain=domain
@@ -342,7 +345,7 @@ class BiasReport:
         if not curve[0]:
             raise ArgumentKeyError(f"{metric} was not evaluated: {self.results_dir} has no file with its thresholds.")
         axes = FigureAxes(lines=[FigureLine(*curve)])
-        return self._published(figures.curve_figure(CURVES[metric], curve), axes, savefig, name)
+        return self._published(figures.curve_figure(metric, curve), axes, savefig, name)
 
     def _published(self, figure: Figure, axes: FigureAxes, savefig: bool, name: str | Path | None) -> PublishedFigure:
         published = PublishedFigure(figure, [axes], self._check_output)

@@ -16,13 +16,13 @@ import numpy as np
 from evenhand.benchmarks.fhibe import attributes, vocabulary
 from evenhand.benchmarks.fhibe.output_file import parse, read_stored, top_level
 from evenhand.compat.fhibe.errors import ArgumentKeyError
+from evenhand.compat.fhibe.evaluate.arguments import THRESHOLDED
 from evenhand.compat.fhibe.evaluate.utils import format_threshold_results
 from evenhand.core.errors import RunError
 from evenhand.core.records import Array
 from evenhand.files import inputs
 
 _PREFIX = "intersectional_results_"
-CURVES = {"AR_IOU": "iou", "AR_MASK": "iou", "AR_OKS": "oks", "PCK": "pck"}  # metric → kind of its threshold file
 
 
 @dataclass(frozen=True)
@@ -83,27 +83,24 @@ def from_content(metric: str, content: Mapping[str, Any]) -> StoredScores:
     return StoredScores(metric, content, parts)
 
 
-def _threshold_file(folder: Path, metric: str) -> tuple[Any, str]:
-    """Content and kind of the file that has the thresholds of a metric; nothing for metrics without any."""
-    kind = CURVES.get(metric, f"body_parts_{metric}")
-    path = folder / ("pck_scores_threshold.json" if kind == "pck" else f"detailed_results_{kind}_threshold.json")
-    return (read_stored(path) if path.is_file() else None), kind
+def _threshold_file(folder: Path, metric: str) -> Any:
+    """The content of the file that has the thresholds of a metric; None for metrics without any."""
+    path = folder / THRESHOLDED[metric].file if metric in THRESHOLDED else None
+    return read_stored(path) if path is not None and path.is_file() else None
 
 
 def stored_thresholds(folder: Path, metric: str) -> list[str]:
     """The thresholds of a metric with two decimals, as its file keeps them; nothing for metrics without any."""
-    content, kind = _threshold_file(folder, metric)
-    if content is None:
-        return []
-    return [f"{level:.2f}" for level in content["thresholds"]] if kind == "pck" else [str(key) for key in content]
+    content = _threshold_file(folder, metric) or {}
+    return [f"{level:.2f}" for level in content["thresholds"]] if "thresholds" in content else list(content)
 
 
 def threshold_curve(folder: Path, metric: str) -> tuple[list[float], list[float]]:
     """Thresholds and accepted shares for the curve; nothing for metrics without one."""
-    content, kind = _threshold_file(folder, metric)
-    if content is None or metric not in CURVES:
+    content = _threshold_file(folder, metric)
+    if content is None or not THRESHOLDED[metric].curve:
         return [], []
-    curve = format_threshold_results(content, kind)
+    curve = format_threshold_results(content, THRESHOLDED[metric].kind)
     levels = sorted(curve)
     return levels, [curve[level] for level in levels]
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from evenhand.benchmarks.fhibe import attributes as names
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.options import ACCURACY_GRID, PCK_GRID, RECALL_GRID, threshold_keys
+from evenhand.benchmarks.fhibe.options import threshold_keys
 from evenhand.benchmarks.fhibe.output_file import match_keys, read_stored
 from evenhand.benchmarks.fhibe.record import person_rows
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, MINI_ROWS, table_path
 from evenhand.benchmarks.fhibe.tasks import task_named
-from evenhand.compat.fhibe.evaluate.evaluate import THRESHOLD_OPTIONS
+from evenhand.compat.fhibe.evaluate.arguments import THRESHOLDED
 from evenhand.compat.fhibe.evaluate.provenance import Provenance, outputs_digest, read_provenance
 from evenhand.compat.fhibe.reporting.results_folder import (
     StoredScores,
@@ -37,7 +37,6 @@ from evenhand.files import inputs
 Judged = tuple[Sequence[Estimate], Sequence[Contrast]]
 PICTURE_TASKS = ("face_encoding", "face_super_resolution")
 UNBIASED = "TAR_AT_FAR"
-_GRIDS = (RECALL_GRID, PCK_GRID, ACCURACY_GRID)
 _TOLERANCE = {"VAL": 0.0051}  # VAL is stored rounded to two decimals
 
 
@@ -133,14 +132,15 @@ class ReportSource:
             return entry.thresholds
         keys = stored_thresholds(self.folder, metric)
         exact = tuple(float(key) for key in keys)
-        return next((grid for grid in _GRIDS if list(threshold_keys(grid)) == keys), exact) if keys else ()
+        grids = (of.grid for of in THRESHOLDED.values())
+        return next((grid for grid in grids if list(threshold_keys(grid)) == keys), exact) if keys else ()
 
     def _from_outputs(self, asked: Sequence[str], metrics: Sequence[str], options: dict[str, Any]) -> Judged:
         from evenhand.run import evaluate
 
         for metric in metrics:
-            if metric in THRESHOLD_OPTIONS and (thresholds := self.thresholds(metric)):
-                options[THRESHOLD_OPTIONS[metric]] = thresholds
+            if metric in THRESHOLDED and (thresholds := self.thresholds(metric)):
+                options[THRESHOLDED[metric].option] = thresholds
         results = evaluate(task_named(self.task), self.folder, self.data, options=options, by=list(asked), depth=1)
         coverage = results.results.coverage
         if self.mini and self.task == "face_verification" and coverage.missing:

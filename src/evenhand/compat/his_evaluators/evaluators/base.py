@@ -40,7 +40,7 @@ from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSourc
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import FramePair
 from evenhand.benchmarks.synthesis.protocol import Rules
-from evenhand.benchmarks.synthesis.record import Asked, paired_rows, unpaired_rows
+from evenhand.benchmarks.synthesis.record import MeasurementPlan, paired_rows, unpaired_rows
 from evenhand.core.measure import measure
 from evenhand.core.metric import Direction, Undefined
 from evenhand.core.printing import printable_lines
@@ -91,7 +91,7 @@ def run_paired(
     pairs: Sequence[FramePair],
     names: Sequence[str],
     looks: FrameInstruments,
-    asked: Asked,
+    asked: MeasurementPlan,
     say: Callable[[str], None] = lambda message: None,
 ) -> RunnerResults:
     """The paired metrics over all pairs, in the order in which they were asked for."""
@@ -105,7 +105,7 @@ def run_unpaired(
     pairs: Sequence[FramePair],
     names: Sequence[str],
     looks: FrameInstruments,
-    asked: Asked,
+    asked: MeasurementPlan,
     say: Callable[[str], None] = lambda message: None,
 ) -> RunnerResults:
     """The unpaired metrics over two sets of frames, in their fixed order."""
@@ -242,7 +242,7 @@ class _MetricRunner(Measuring):
         ]
         self.say(f"running {self.metric_types} metrics with {self._kind} samples = {len(pairs)}")
         looks = self.instruments(image_size)
-        asked = Asked((), replace(looks.networks.options, batch=batch_size))
+        asked = MeasurementPlan((), replace(looks.networks.options, batch=batch_size))
         self.results = self._run(pairs, self.metric_types, looks, asked, self.say)
         return print_values(self.results, self.say)
 

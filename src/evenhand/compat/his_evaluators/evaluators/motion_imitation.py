@@ -21,7 +21,7 @@ from evenhand.benchmarks.synthesis.models import SynthesisModel
 from evenhand.benchmarks.synthesis.pairs import PairLists, pair_lists
 from evenhand.benchmarks.synthesis.protocol import Protocol, Rules, flavour_named
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
-from evenhand.benchmarks.synthesis.record import Asked
+from evenhand.benchmarks.synthesis.record import MeasurementPlan
 from evenhand.compat.his_evaluators.evaluators.base import (
     CROSS,
     SELF,
@@ -200,7 +200,7 @@ class _Evaluator(Measuring):
             if feature not in self.networks:
                 self._warn(f"{feature} is not available: {reason}")
         lists = self._synthesise(model, num_sources, on_missing, **how)
-        asked = Asked((), options)
+        asked = MeasurementPlan((), options)
         own = run_paired(lists.own, pair_types, looks, asked) if pair_types else None
         cross = run_unpaired(lists.cross, unpair_types, looks, asked, self._say) if unpair_types else None
         results = dict(zip(self.titles, (own, cross), strict=False))
