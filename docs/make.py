@@ -10,7 +10,6 @@ stale.
 from __future__ import annotations
 
 import html
-import inspect
 import json
 import posixpath
 import re
@@ -25,12 +24,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from reference import as_cell, as_text, command_reference, python_reference
 
-import evenhand
 from evenhand import __version__, registry
 from evenhand.cli.catalogue import description
-from evenhand.cli.main import VERBS
-from evenhand.cli.main import application as command_line
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -203,7 +200,7 @@ def tasks_page() -> Page:
         lines += [
             f"## {family.name}",
             "",
-            _md(family.summary),
+            as_text(family.summary),
             "",
             "| task | what it asks | rows | grouped by |",
             "|---|---|---|---|",
@@ -216,7 +213,7 @@ def tasks_page() -> Page:
                 facts["rows"],
                 ", ".join(facts["attributes"]),
             )
-            lines.append("| " + " | ".join([cells[0], *map(_cell, cells[1:])]) + " |")
+            lines.append("| " + " | ".join([cells[0], *map(as_cell, cells[1:])]) + " |")
         lines.append("")
     return rendered("tasks/index", "\n".join(lines))
 
@@ -230,7 +227,9 @@ def task_pages() -> Iterator[Page]:
 
 def _described(facts: dict[str, Any]) -> Iterator[str]:
     yield f"# {facts['task']}\n"
-    yield _md(facts["summary"]) + (f" Also called {', '.join(facts['aliases'])}." if facts["aliases"] else "") + "\n"
+    yield (
+        as_text(facts["summary"]) + (f" Also called {', '.join(facts['aliases'])}." if facts["aliases"] else "") + "\n"
+    )
     yield f"```sh\nevenhand evaluate {facts['task']} FILE --data DIR\n```\n"
     for title, name in (("Data", "data"), ("Predictions", "predictions")):
         if facts[name]:
@@ -239,108 +238,39 @@ def _described(facts: dict[str, Any]) -> Iterator[str]:
         yield f"An example:\n\n{_block(facts['example'])}\n"
     for title, name in (("A row is", "rows"), ("Sampled independently", "unit")):
         if facts[name]:
-            yield f"## {title}\n\n{_md(facts[name])}\n"
+            yield f"## {title}\n\n{as_text(facts[name])}\n"
     if facts["attributes"]:
-        yield f"Grouped by {', '.join(_md(name) for name in facts['attributes'])}, unless `--by` says otherwise.\n"
+        yield f"Grouped by {', '.join(as_text(name) for name in facts['attributes'])}, unless `--by` says otherwise.\n"
     if facts["metrics"]:
         yield "## Metrics\n\n| metric | outputs | definition |\n|---|---|---|"
         for metric in facts["metrics"]:
             outputs = ", ".join(_outputs(metric["outputs"]))
-            yield f"| `{_cell(metric['name'])}` | {_cell(outputs)} | {_cell(metric['definition'])} |"
+            yield f"| `{as_cell(metric['name'])}` | {as_cell(outputs)} | {as_cell(metric['definition'])} |"
         yield "\n↑ higher is better, ↓ lower.\n"
     if facts["options"]:
         yield "## Options\n\nSet with `--set name=value`; the default is the published protocol.\n"
         yield "| option | default | takes | meaning |\n|---|---|---|---|"
         for one in facts["options"]:
-            default = f"`{_cell(one['default'])}`" if one["default"] else "–"
-            yield f"| `{one['name']}` | {default} | {_cell(one['values'])} | {_cell(one['help'])} |"
+            default = f"`{as_cell(one['default'])}`" if one["default"] else "–"
+            yield f"| `{one['name']}` | {default} | {as_cell(one['values'])} | {as_cell(one['help'])} |"
         yield ""
     for title, name in (("Conventions", "conventions"), ("Mind", "cautions")):
         if facts[name]:
-            yield f"## {title}\n\n" + "\n".join(f"- {_md(text)}" for text in facts[name]) + "\n"
+            yield f"## {title}\n\n" + "\n".join(f"- {as_text(text)}" for text in facts[name]) + "\n"
     if facts["licence"]:
-        yield f"## Duties of the licence\n\n{_md(facts['licence'])}\n"
+        yield f"## Duties of the licence\n\n{as_text(facts['licence'])}\n"
     if facts["rules"]:
         yield f"## Rules\n\n{_block(facts['rules'])}\n"
 
 
 def python_page() -> Page:
     """Every public name of the package with its signature and docstring, from the objects themselves."""
-    lines = ["# Python API", "", f"`import evenhand` {__version__}. Every public name, from its docstring.", ""]
-    for name in sorted(evenhand.__all__, key=str.lower):
-        lines += _described_object(name, getattr(evenhand, name))
-    return rendered("reference/python", "\n".join(lines))
-
-
-def _described_object(name: str, value: Any) -> Iterator[str]:
-    yield f"## {name}"
-    yield ""
-    if not (inspect.isclass(value) or inspect.isroutine(value)):
-        yield f"`{name} = {value!r}`"
-        yield ""
-        return
-    yield from _signature(name, value)
-    yield _docstring(value)
-    yield ""
-    if inspect.isclass(value):
-        for member, inner in sorted(vars(value).items()):
-            method = inner.__func__ if isinstance(inner, classmethod | staticmethod) else inner
-            if member.startswith("_") or not (inspect.isfunction(method) or isinstance(method, property)):
-                continue
-            doc = _docstring(method.fget if isinstance(method, property) else method)
-            if doc:
-                yield f"**{name}.{member}**: {doc.splitlines()[0]}"
-                yield ""
-
-
-def _signature(name: str, value: Any) -> Iterator[str]:
-    try:
-        text = f"{name}{inspect.signature(value)}"
-    except (TypeError, ValueError):
-        return
-    text = re.sub(r"<factory>|<object object at 0x[0-9a-f]+>", "…", text)
-    yield from ("```python", text, "```", "")
-
-
-def _docstring(value: Any) -> str:
-    """The docstring as Markdown; its examples are code."""
-    text = inspect.cleandoc(value.__doc__ or "")
-    parts, code = [], False
-    for line in text.splitlines():
-        starts = line.startswith(">>>")
-        if starts and not code:
-            parts.append("```python")
-        if code and not line.strip():
-            parts.append("```")
-        code = starts or (code and bool(line.strip()))
-        parts.append(line if code else _md(line))
-    return "\n".join([*parts, "```"] if code else parts)
+    return rendered("reference/python", python_reference())
 
 
 def command_page() -> Page:
     """Every verb with its arguments and options, from the parser itself."""
-    import typer
-
-    group = typer.main.get_command(command_line())
-    lines = ["# Command line", "", f"evenhand {__version__}. Every verb and option, from the parser.", ""]
-    for name, command in group.commands.items():
-        lines += [f"## evenhand {name}", "", _md(inspect.cleandoc(command.help or "")), ""]
-        if name in VERBS:
-            lines += ["```sh", VERBS[name].example, "```", ""]
-        lines += ["| argument or option | default | meaning |", "| --- | --- | --- |"]
-        for parameter in command.params:
-            names = ", ".join(f"`{option}`" for option in parameter.opts) if parameter.opts else f"`{parameter.name}`"
-            if parameter.param_type_name == "argument":
-                names = f"`{(parameter.metavar or parameter.name).upper()}`"
-            default = (
-                "" if parameter.default in (None, False) or callable(parameter.default) else str(parameter.default)
-            )
-            lines.append(f"| {names} | {_cell(default)} | {_cell(getattr(parameter, 'help', '') or '')} |")
-        lines.append("")
-    lines += ["## Commands of families", "", "Published tools under their own names; each has its own `--help`.", ""]
-    for name in registry.names(registry.COMMANDS):
-        lines.append(f"- `evenhand {name}`: {_md(getattr(registry.load(registry.COMMANDS, name), 'summary', ''))}")
-    return rendered("reference/command-line", "\n".join(lines))
+    return rendered("reference/command-line", command_reference())
 
 
 def metrics_page() -> Page:
@@ -360,7 +290,7 @@ def metrics_page() -> Page:
                 found.setdefault(key, []).append(task.name)
         for (name, outputs, definition), tasks in found.items():
             links = ", ".join(f"[`{task.partition('/')[2] or task}`](tasks/{_task_file(task)}.md)" for task in tasks)
-            lines.append(f"| `{_cell(name)}` | {_cell(outputs)} | {_cell(definition)} | {links} |")
+            lines.append(f"| `{as_cell(name)}` | {as_cell(outputs)} | {as_cell(definition)} | {links} |")
         lines.append("")
     return rendered("metrics", "\n".join(lines))
 
@@ -383,7 +313,7 @@ def conventions_page() -> Page:
             lines += [f"Stated on the page of the family: [{family.name}](families/{family.name}.md).", ""]
         for text, tasks in found.items():
             links = ", ".join(f"[`{task}`](tasks/{_task_file(task)}.md)" for task in tasks)
-            lines.append(f"- {_md(text)} ({links})")
+            lines.append(f"- {as_text(text)} ({links})")
         lines.append("")
     return rendered("conventions", "\n".join(lines))
 
@@ -456,28 +386,6 @@ def _outputs(outputs: dict[str, str]) -> list[str]:
         stem, colon, _ = name.partition(":")
         shown.setdefault(stem + (":…" if colon else ""), ARROWS[direction])
     return [f"{name}{arrow}" for name, arrow in shown.items()]
-
-
-def _md(text: str) -> str:
-    """Text of an object in Markdown: what is in backticks stays code, the rest is text."""
-    parts = text.strip().split("`")
-    if len(parts) % 2 == 0:
-        parts = [text.strip()]
-    plain = [
-        re.sub(r"([\\*_\[\]<>|#])", r"\\\1", part) if at % 2 == 0 else f"`{part}`" for at, part in enumerate(parts)
-    ]
-    return "".join(plain).replace("\n", " ")
-
-
-def _cell(text: str) -> str:
-    """Text in a cell of a table."""
-    return (
-        re.sub(r"\s+", " ", text.strip())
-        .replace("\\", "\\\\")
-        .replace("|", "\\|")
-        .replace("<", "&lt;")
-        .replace("*", "\\*")
-    )
 
 
 def _block(text: str) -> str:

@@ -84,7 +84,7 @@ _HOMES = {
     "evenhand.store.runs": "Run",
 }  # public names by the module that they are loaded from when they are first used
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-_FAMILIES = ("ijb", "synthesis", "table", "uccs")
+_FAMILIES = ("ijb", "pairs", "synthesis", "table", "uccs")
 _MODULES = ("fairface", "fhibe")  # with names of their own: `evenhand.fairface.read`, `evenhand.fhibe.write_outputs`
 
 __all__ = [

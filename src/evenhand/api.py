@@ -308,10 +308,10 @@ def compare(
         raise OptionError(f"The runs are of different tasks: {', '.join(sorted(tasks))}. Compare runs of one task.")
     first = opened[0].results
     for run in opened[1:]:
-        one, other = _comparable(first), _comparable(run.results)
-        if one != other:
-            unlike = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-            shown = "; ".join(f"{name} is {one.get(name)!r} and {other.get(name)!r}" for name in unlike)
+        baseline, facts = _comparable(first), _comparable(run.results)
+        if baseline != facts:
+            unlike = [name for name in {**baseline, **facts} if baseline.get(name) != facts.get(name)]
+            shown = "; ".join(f"{name} is {baseline.get(name)!r} and {facts.get(name)!r}" for name in unlike)
             raise OptionError(
                 f"The runs of {first.model} and {run.results.model} have different options: {shown}. "
                 "Evaluate both with the same."

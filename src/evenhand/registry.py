@@ -88,11 +88,11 @@ def question(name: str) -> Question[Any, Any]:
 
 def task(name: str) -> Task[Any, Any]:
     """The task of that name or alias."""
-    found = question(name)
-    if not isinstance(found, Task):
+    asked = question(name)
+    if not isinstance(asked, Task):
         known = [entry.name for entry in benchmark(name.partition("/")[0]).tasks]
         raise UnknownNameError("task", name, known, "It can be asked with `predict`, but has nothing to evaluate.")
-    return found
+    return asked
 
 
 def plugins() -> tuple[Plugin, ...]:

@@ -79,3 +79,13 @@ def test_every_extra_is_named_by_doctor():
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev", "all"}
+
+
+@pytest.mark.parametrize("mark", ["ray", "browser"])
+def test_make_looks_for_tests_of_a_mark_in_every_folder_that_has_some(mark: str):
+    line = next(line for line in (ROOT / "Makefile").read_text().splitlines() if f'"{mark} and not slow"' in line)
+    named = [ROOT / word for word in line.split() if word.startswith("tests/")]
+    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if f"pytest.mark.{mark}" in path.read_text()]
+    elsewhere = [path for path in marked if not any(path == place or place in path.parents for place in named)]
+    assert named
+    assert elsewhere == []

@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -67,6 +68,21 @@ def class_definitions() -> dict[str, list[str]]:
             if isinstance(node, ast.ClassDef):
                 where.setdefault(node.name, []).append(name)
     return where
+
+
+@cache
+def words(name: str) -> tuple[tuple[int, str], ...]:
+    """Every name and every text in the code of a module, with its line; docstrings are not code."""
+    nodes = list(ast.walk(parsed(name)))
+    bodies = [node.body for node in nodes if isinstance(node, DOCUMENTED)]
+    docstrings = {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
+    found: list[tuple[int, str]] = []
+    for node in nodes:
+        if isinstance(node, ast.stmt | ast.expr) and id(node) not in docstrings:
+            named = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "module", "value")]
+            aliases = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom | ast.Import) else []
+            found += [(node.lineno, word) for word in (*named, *aliases) if isinstance(word, str)]
+    return tuple(found)
 
 
 def _running(node: ast.AST) -> Iterator[ast.AST]:

@@ -85,10 +85,52 @@ def test_the_reference_has_every_public_name_and_every_option(site: Path) -> Non
     python = (site / "reference" / "python.html").read_text(encoding="utf-8")
     assert [name for name in evenhand.__all__ if f">{name.strip('_')}<" not in python.replace("__", "")] == []
     command = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
-    group = typer.main.get_command(application())
-    options = {option for verb in group.commands.values() for one in verb.params for option in one.opts}  # type: ignore[attr-defined]
+    group: Any = typer.main.get_command(application())
+    parameters = [*group.params, *(entry for verb in group.commands.values() for entry in verb.params)]
+    options = {option for entry in parameters for option in (*entry.opts, *entry.secondary_opts)}
+    assert {"--version", "--no-intervals", "--draws"} <= options
     assert [option for option in options if option.startswith("--") and option not in command] == []
     assert all(f"evenhand {verb}" in command for verb in VERBS)
+
+
+def test_the_reference_has_the_names_of_families_and_drop_ins(site: Path) -> None:
+    from evenhand.compat import his_evaluators
+
+    python = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    drop_ins = ("evaluate_task", "BiasReport", "install_alias", "MetricFrame", *his_evaluators.__all__)
+    assert [name for name in ("encode_mask", "write_outputs", *drop_ins) if f">{name}<" not in python] == []
+
+
+def test_the_reference_has_every_command_of_a_family_with_its_options(site: Path) -> None:
+    command = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
+    parts = ("fairface evenness", "ijb association_modified_bcubed", "ijb all_pairs", "uccs evaluation", "uccs config")
+    assert [part for part in parts if f">evenhand {part}<" not in command] == []
+    options = ("--profile", "--assigned-only", "--convention", "--detection.thresholds", "--no-figure", "--detector")
+    assert [option for option in options if option not in command] == []
+
+
+def test_the_reference_says_what_members_fields_and_methods_are(site: Path) -> None:
+    python = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    for text in (
+        "units without replacement",
+        "bootstrap resamples",
+        "declared by the dataset",
+        "belongs(",
+        "predict(samples",
+    ):
+        assert text in python, text
+    assert " at 0x" not in python  # else the page would differ from build to build
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    from importlib import import_module
+
+    from reference import MODULES
+
+    for module_name, listed in MODULES.items():
+        module = import_module(module_name)
+        for name in listed or module.__all__:
+            assert getattr(module, name).__doc__, f"{module_name}.{name}"
 
 
 def test_the_version_is_on_every_page(site: Path) -> None:

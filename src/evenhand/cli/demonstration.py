@@ -107,11 +107,11 @@ def _judged(results: ShownResults, example: Demo) -> tuple[dict[str, object], li
     worse = {
         pair.worse for pair in results.contrasts if pair.verdict in SURE and (pair.metric, pair.output) == results.first
     }
-    found, over_read = planted in worse, chance in worse
+    is_found, over_read = planted in worse, chance in worse
     called = [" × ".join(f"{name}: {level}" for name, level in of.terms) for of in (planted, chance)]
-    outcome = {"planted": example.planted, "found": found, "chance": example.chance, "over_read": over_read}
+    outcome = {"planted": example.planted, "found": is_found, "chance": example.chance, "over_read": over_read}
     return outcome, [
         line(f"{example.task}, everyone", Group(), "", ""),
-        line(f"  {called[0]}", planted, "worse", "worse" if found else "MISSED"),
+        line(f"  {called[0]}", planted, "worse", "worse" if is_found else "MISSED"),
         line(f"  {called[1]}", chance, "the same", "OVER-READ" if over_read else "not proven"),
     ]

@@ -121,7 +121,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from evenhand import registry
 
             if arguments[0] in registry.names(registry.COMMANDS):
-                return int(registry.load(registry.COMMANDS, arguments[0]).main(arguments[1:]) or 0)
+                command: registry.Command = registry.load(registry.COMMANDS, arguments[0])
+                return int(command.main(arguments[1:]) or 0)
         if arguments == ["--version"]:
             typer.echo(f"evenhand {__version__}")
             return 0

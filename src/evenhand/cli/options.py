@@ -56,13 +56,13 @@ def with_options(systems: Sequence[str], options: Sequence[str]) -> tuple[list[s
     >>> with_options(["v1=a.csv", "prediction=p"], ["truth", "prediction"])
     (['v1=a.csv'], ['prediction=p'])
     """
-    kept: list[str] = []
+    files: list[str] = []
     further: list[str] = []
     for text in systems:
         name, equals, value = text.partition("=")
         is_option = bool(equals) and name in options and not Path(text).exists() and not Path(value).is_file()
-        (further if is_option else kept).append(text)
-    return kept, further
+        (further if is_option else files).append(text)
+    return files, further
 
 
 def assignments(given: Iterable[str]) -> dict[str, str]:

@@ -38,17 +38,17 @@ def ahead(
     >>> [outcome.done for outcome in ahead([1, 2, 3], lambda n: n * n, workers=2, depth=2)]
     [1, 4, 9]
     """
-    crew = _WorkerThreads(work, max(1, workers))
+    threads = _WorkerThreads(work, max(1, workers))
     pending: deque[_Piece[In, Out]] = deque()
     try:
         for piece in pieces:
-            pending.append(crew.give(piece))
+            pending.append(threads.give(piece))
             if len(pending) > depth:
-                yield crew.outcome(pending.popleft(), limit)
+                yield threads.outcome(pending.popleft(), limit)
         while pending:
-            yield crew.outcome(pending.popleft(), limit)
+            yield threads.outcome(pending.popleft(), limit)
     finally:
-        crew.dismiss()
+        threads.dismiss()
 
 
 class _Piece(Future[Out], Generic[In, Out]):

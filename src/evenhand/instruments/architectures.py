@@ -22,7 +22,7 @@ from evenhand.instruments.checkpoints import load_into, require_torch
 from evenhand.instruments.device import choose_device
 from evenhand.instruments.errors import WeightsError
 from evenhand.instruments.weight_files import WeightKind
-from evenhand.instruments.weights import Located, locate
+from evenhand.instruments.weights import LocatedWeights, locate
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -95,7 +95,7 @@ def build_network(name: str, **where: Unpack[NetworkOptions]) -> ReadyNetwork:
     return ReadyNetwork(network.to(device), "+".join(located.fingerprint for located in weights), device)
 
 
-def find_weights(name: str, **where: Unpack[NetworkOptions]) -> Located:
+def find_weights(name: str, **where: Unpack[NetworkOptions]) -> LocatedWeights:
     """The weights of that name where the options say that they are."""
     return locate(name, given=where.get("paths", {}).get(name), folder=where.get("folder"))
 
@@ -111,7 +111,7 @@ def bare_network(name: str) -> nn.Module:
     return network.to_empty(device="cpu")
 
 
-def read_weights(located: Located, target: nn.Module) -> dict[str, Tensor]:
+def read_weights(located: LocatedWeights, target: nn.Module) -> dict[str, Tensor]:
     """The tensors of a weights file under the names of the network that they are for."""
     if located.kind is WeightKind.DARKNET:
         return checkpoints.read_darknet(located.path, target)

@@ -70,10 +70,10 @@ class PoseReader:
 
     def pose(self, pixels: Pixels) -> Pose | None:
         """The pose, or None when nobody is found."""
-        found = self._find(pixels)
-        if found is None:
+        person = self._find(pixels)
+        if person is None:
             return None
-        hips, end = found
+        hips, end = person
         # The second point lies on the circle around the whole body: it gives the size and the turn of the crop.
         side = float(2 * np.linalg.norm(end - hips) * 1.25)
         turn = np.arctan2(end[0] - hips[0], hips[1] - end[1])

@@ -77,15 +77,15 @@ def load_into(
     Counters of batch norms (`num_batches_tracked`) may be absent: old files have none.
     """
     expected = network.state_dict()
-    found = _without_prefix(dict(tensors), expected)
-    unused = {key for key in found if key.startswith(left_out)} if left_out else set()
-    found = {key: value for key, value in found.items() if key in expected or key not in unused}
-    missing = [key for key in expected if key not in found and not key.endswith("num_batches_tracked")]
-    foreign = [key for key in found if key not in expected]
+    given = _without_prefix(dict(tensors), expected)
+    unused = {key for key in given if key.startswith(left_out)} if left_out else set()
+    given = {key: value for key, value in given.items() if key in expected or key not in unused}
+    missing = [key for key in expected if key not in given and not key.endswith("num_batches_tracked")]
+    foreign = [key for key in given if key not in expected]
     unfit = [
-        f"{key} is {_shape(found[key])}, expected {_shape(value)}"
+        f"{key} is {_shape(given[key])}, expected {_shape(value)}"
         for key, value in expected.items()
-        if key in found and found[key].shape != value.shape
+        if key in given and given[key].shape != value.shape
     ]
     if missing or foreign or unfit:
         parts = [
@@ -100,7 +100,7 @@ def load_into(
     import torch
 
     complete = {
-        key: found[key].to(value.dtype) if key in found else torch.zeros_like(value) for key, value in expected.items()
+        key: given[key].to(value.dtype) if key in given else torch.zeros_like(value) for key, value in expected.items()
     }
     network.load_state_dict(complete)
     network.eval()

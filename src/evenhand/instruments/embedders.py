@@ -23,7 +23,7 @@ from evenhand.instruments.errors import PictureError
 from evenhand.instruments.faces import Face, align, blue_green_red, crop, standardised
 from evenhand.instruments.pictures import AS_IT_IS, Picture, Pixels
 from evenhand.instruments.readings import Instrument, Pictures, Vectors
-from evenhand.instruments.weights import Located
+from evenhand.instruments.weights import LocatedWeights
 
 Embeddings = NDArray[np.float32]  # (faces, dimensions)
 
@@ -113,7 +113,7 @@ def _torch_embedder(name: str, ready: ReadyNetwork) -> FaceEmbedder:
     return FaceEmbedder(f"{name}|{ready.fingerprint}|{how}", 512, crop if name == "vggface2" else _aligned, run)
 
 
-def _sface(located: Located) -> FaceEmbedder:
+def _sface(located: LocatedWeights) -> FaceEmbedder:
     """SFace (OpenCV Zoo, 2021-12) as OpenCV runs it: aligned faces, 128 numbers."""
     with quiet_opencv():
         network = cv2.FaceRecognizerSF.create(str(located.path), "")

@@ -125,19 +125,19 @@ def registries_of(settings: str) -> Registries:
     >>> registries_of("global.index-url='https://example.org/simple'").indexes
     ('https://example.org/simple',)
     """
-    found: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     for line in sorted(settings.splitlines(), key=lambda one: one.startswith(":env:")):
         name, _, value = line.partition("=")
         key = name.rpartition(".")[2]
         if key in ("index-url", "extra-index-url", "find-links"):
-            found[key] = [part for text in shlex.split(value) for part in text.replace("\\n", " ").split()]
+            places[key] = [part for text in shlex.split(value) for part in text.replace("\\n", " ").split()]
     folders, pages = [], []
-    for place in found.get("find-links", []):
+    for place in places.get("find-links", []):
         if place.startswith("file:"):
             folders.append(Path(unquote(urlsplit(place).path)))
         elif "://" not in place:
             folders.append(Path(place))
-    pages = [*found.get("index-url", [PYPI]), *found.get("extra-index-url", [])]
+    pages = [*places.get("index-url", [PYPI]), *places.get("extra-index-url", [])]
     return Registries(tuple(folders), tuple(dict.fromkeys(pages)))
 
 

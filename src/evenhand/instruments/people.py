@@ -61,7 +61,7 @@ def merge_rows(rows: Rows, *, least: float = 0.8, overlap: float = 0.4) -> tuple
     corners = np.concatenate([rows[:, :2] - half, rows[:, :2] + half], axis=1)
     best, labels = rows[:, 5:].max(axis=1, initial=-np.inf), rows[:, 5:].argmax(axis=1)
     waiting = np.argsort(-(rows[:, 4] * best), kind="stable")
-    found = []
+    detections = []
     while len(waiting):
         first = waiting[0]
         absorbed = (_overlaps(corners[first], corners[waiting]) > overlap) & (labels[waiting] == labels[first])
@@ -70,9 +70,9 @@ def merge_rows(rows: Rows, *, least: float = 0.8, overlap: float = 0.4) -> tuple
         weights = rows[taken, 4:5]
         box = (weights * corners[taken]).sum(axis=0) / weights.sum()
         x0, y0, x1, y1 = (float(side) for side in box)
-        found.append(Detection(x0, y0, x1, y1, float(rows[first, 4]), float(best[first]), int(labels[first])))
+        detections.append(Detection(x0, y0, x1, y1, float(rows[first, 4]), float(best[first]), int(labels[first])))
         waiting = waiting[~absorbed]
-    return tuple(found)
+    return tuple(detections)
 
 
 def person_box(

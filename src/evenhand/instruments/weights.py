@@ -65,7 +65,7 @@ class WeightStatus:
 
 
 @dataclass(frozen=True)
-class Located:
+class LocatedWeights:
     """A weights file that was found and found intact."""
 
     name: str
@@ -92,19 +92,19 @@ def weight_status(name: str, folder: Path | None = None) -> WeightStatus:
     if place is None:
         return WeightStatus(weight, Presence.MISSING, None, "", advice_for([name]))
     path, carrier, installed = place
-    found = sha256_of(path)
+    sha256 = sha256_of(path)
     pinned = _pins(path.parent).get(name, "") if carrier is None else ""
-    wrong = _mismatch(found, weight.sha256 if carrier is None else carrier.sha256, pinned)
+    wrong = _mismatch(sha256, weight.sha256 if carrier is None else carrier.sha256, pinned)
     if carrier is not None and installed:
         note = f"Install {carrier.distribution} again." if wrong else f"inside {carrier.distribution}"
-        return WeightStatus(weight, Presence.DAMAGED if wrong else Presence.CARRIED, path, found, note)
+        return WeightStatus(weight, Presence.DAMAGED if wrong else Presence.CARRIED, path, sha256, note)
     if wrong:
         advice = f"`evenhand weights get {name}` replaces it, and keeps what is there under another name."
         note = f"The file's {wrong.removeprefix('its ')} {advice}"
-        return WeightStatus(weight, Presence.DAMAGED, path, found, note)
+        return WeightStatus(weight, Presence.DAMAGED, path, sha256, note)
     unverified = "" if weight.sha256 else f"{UNVERIFIED}: its authors publish no hash"
     note = unverified if carrier is None else f"out of {carrier.distribution}"
-    return WeightStatus(weight, Presence.HERE, path, found, note)
+    return WeightStatus(weight, Presence.HERE, path, sha256, note)
 
 
 def absent_weights(names: Sequence[str], folder: Path | None = None) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def advice_for(names: Sequence[str]) -> str:
     return " ".join([*([command] if fetched else []), *by_hand])
 
 
-def locate(name: str, *, given: Path | None = None, folder: Path | None = None) -> Located:
+def locate(name: str, *, given: Path | None = None, folder: Path | None = None) -> LocatedWeights:
     """The weights of that name, found and checked; `given` is a file that the user names for them.
 
     A named file may have any hash, which goes into the fingerprint: the network's names and shapes decide.
@@ -137,7 +137,7 @@ def locate(name: str, *, given: Path | None = None, folder: Path | None = None) 
         digest = sha256_of(given)
         known = [weight.sha256, *(carrier.sha256 for carrier in weight.carriers)]
         verified = any(sha256 and digest.startswith(sha256) for sha256 in known)
-        return Located(name, given, digest, _kind_of(given, weight.kind), verified)
+        return LocatedWeights(name, given, digest, _kind_of(given, weight.kind), verified)
     status = weight_status(name, folder)
     if status.path is None:
         raise WeightsError(
@@ -148,8 +148,8 @@ def locate(name: str, *, given: Path | None = None, folder: Path | None = None) 
     carrier = next(_places(weight, folder))[1]
     if carrier is None:
         _pin(status.path.parent, weight, status.sha256)
-        return Located(name, status.path, status.sha256, _kind_of(status.path, weight.kind), bool(weight.sha256))
-    return Located(name, status.path, status.sha256, carrier.kind)
+        return LocatedWeights(name, status.path, status.sha256, _kind_of(status.path, weight.kind), bool(weight.sha256))
+    return LocatedWeights(name, status.path, status.sha256, carrier.kind)
 
 
 def get_weights(

@@ -66,7 +66,7 @@ def bcubed(subjects: Array, clusters: Array, background: Array | None = None) ->
 class BCubed(RatioMetric):
     """Mean precision and recall of faces in their clusters, and F = 2PR/(P+R) of the two means.
 
-    `among` names a column that is true of the faces that are events in this reading; failures
+    `among` names a column that is true of the faces that are events here; failures
     to enrol are events unless it says otherwise. Draws of subjects are conditional on the
     clustering: no face is clustered again.
     """

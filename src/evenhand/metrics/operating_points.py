@@ -4,7 +4,7 @@ Scores of each class are sorted once; everything else is a binary search. A comp
 accepted when its score reaches the threshold. A failure to enrol scores −∞ and is never
 accepted, but stays in the denominator.
 
-Five readings of "TAR at FAR α" are in use, and they give different numbers for the same
+Five definitions of "TAR at FAR α" are in use, and they give different numbers for the same
 scores, so each has a name (`Convention`). `exact` keeps what the words promise: the best
 TAR while the false match rate is at most α. Each is one function below; what it asks of the
 impostors (`RankedImpostors`) is answered by all scores, sorted, by the highest of a resample, or by a stream.

@@ -223,9 +223,9 @@ class _EqualErrors:
                 middle = (low + high) // 2
                 low, high = (middle, high) if sum(self._corner(genuine, impostor, middle)) < 1.0 else (low, middle)
             if high < len(self._places):
-                return _meeting(self._corner(genuine, impostor, low), self._corner(genuine, impostor, high))
+                return _crossing_between(self._corner(genuine, impostor, low), self._corner(genuine, impostor, high))
             if impostor.is_whole:
-                return _meeting(self._corner(genuine, impostor, low), (1.0, 1.0))
+                return _crossing_between(self._corner(genuine, impostor, low), (1.0, 1.0))
             impostor.lengthen()
             self._look()
 
@@ -246,6 +246,6 @@ class _EqualErrors:
         self._places = np.concatenate([[0], places[:known]])
 
 
-def _meeting(before: tuple[float, float], after: tuple[float, float]) -> float:
+def _crossing_between(before: tuple[float, float], after: tuple[float, float]) -> float:
     x, y = np.array([before, after]).T
     return crossing(x, y)

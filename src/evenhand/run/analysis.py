@@ -23,14 +23,14 @@ UNCOUNTED = "units were not counted: without draws this value needs none"
 
 
 @dataclass(frozen=True)
-class Tallied:
+class RowTallies:
     """The tallies of all rows: with units for some metrics, without for the others."""
 
     by_unit: Tally | None
     plain: Tally | None
 
-    def __add__(self, other: Tallied, /) -> Tallied:
-        return Tallied(_sum(self.by_unit, other.by_unit), _sum(self.plain, other.plain))
+    def __add__(self, other: RowTallies, /) -> RowTallies:
+        return RowTallies(_sum(self.by_unit, other.by_unit), _sum(self.plain, other.plain))
 
     @property
     def cells(self) -> Records:
@@ -56,13 +56,13 @@ class Tallied:
 
 def tally_rows(
     parts: Iterable[Records], metrics: Sequence[AnyMetric], by: Sequence[str], *, draws: int
-) -> Tallied | None:
+) -> RowTallies | None:
     """The tallies of all parts, added along the fixed tree; None when there are no parts."""
     resampled = [metric for metric in metrics if needs_units(metric, draws)]
     others = [metric for metric in metrics if not needs_units(metric, draws)]
 
-    def tallied(rows: Records) -> Tallied:
-        return Tallied(
+    def tallied(rows: Records) -> RowTallies:
+        return RowTallies(
             tally(rows, resampled, by) if resampled or not others else None,
             tally(rows, others, by, units=False) if others else None,
         )

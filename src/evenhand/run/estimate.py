@@ -84,17 +84,17 @@ def cost_of(
 def measured_rates(engine: Engine, runs: Path | None = None, now: float | None = None) -> MachineRates:
     """The rates of this machine or cluster; from the cache when they were measured within a day."""
     now = time.time() if now is None else now
-    kept = None
+    cached = None
     if runs is not None and runs.is_dir():
-        kept = runs / CACHE / "probe" / f"{fingerprint(engine.name, versions())[:16]}.json"
-        if kept.is_file() and 0 <= now - kept.stat().st_mtime < KEPT_SECONDS:
+        cached = runs / CACHE / "probe" / f"{fingerprint(engine.name, versions())[:16]}.json"
+        if cached.is_file() and 0 <= now - cached.stat().st_mtime < KEPT_SECONDS:
             try:
-                return MachineRates(*json.loads(kept.read_bytes()))
+                return MachineRates(*json.loads(cached.read_bytes()))
             except (ValueError, TypeError):  # damaged: it is measured again
                 pass
     rates = probe(engine)
-    if kept is not None:
-        write_file(kept, json.dumps(rates), below=runs, flush=False)
+    if cached is not None:
+        write_file(cached, json.dumps(rates), below=runs, flush=False)
     return rates
 
 

@@ -23,7 +23,7 @@ from evenhand.core.results import MetricFact, Results
 from evenhand.core.task import Dataset, Predictions, Task, Tools, ignore, no_progress
 from evenhand.files import inputs
 from evenhand.files.writing import remove, write_file
-from evenhand.run.analysis import Tallied, in_metric_order, plain_estimates, tally_rows
+from evenhand.run.analysis import RowTallies, in_metric_order, plain_estimates, tally_rows
 from evenhand.run.places import folder_of, model_of, place_of
 from evenhand.run.providers import LazyInstruments
 from evenhand.run.recording import KEPT, CheckpointingEngine, Recorder, kept_parts, reporting_to, share, stored_before
@@ -48,7 +48,7 @@ from evenhand.store.runs import (
     RECORDED,
     RECORDS,
     RESULTS,
-    Recorded,
+    RecordedParts,
     Run,
     open_run,
     read_parts,
@@ -184,14 +184,15 @@ def _stored(job: _EvaluationJob, manifest: Manifest, runs: Path, *, force: bool)
             return replace(open_run(final), reused=True)
         return replace(run, folder=final)
     except BaseException as error:
-        kept = kept_parts(held.folder)
-        if kept:
+        finished = kept_parts(held.folder)
+        if finished:
             held.release()
         else:
             held.discard()
-        if kept and isinstance(error, PartError):
+        if finished and isinstance(error, PartError):
             raise PartError(
-                f"{error} {kept} finished parts are kept: start the same command again, it computes only the others."
+                f"{error} {finished} finished parts are kept: start the same command again, "
+                "it computes only the others."
             ) from error
         raise
 
@@ -231,13 +232,13 @@ class _EvaluationJob:
         )
         facts = metric_facts(self.metrics)
         settings = to_plain({"by": list(self.by), "depth": self.depth, **self.settings.plain()})
-        whole = fingerprint(records, self.model, settings, facts)
+        identity = fingerprint(records, self.model, settings, facts)
         return Manifest(
             kind="evaluation",
             task=self.task.name,
             model=self.model,
-            fingerprint=whole,
-            stages={"records": records, "results": whole},
+            fingerprint=identity,
+            stages={"records": records, "results": identity},
             dataset=self.dataset.version,
             options=options,
             settings=settings,
@@ -252,15 +253,15 @@ class _EvaluationJob:
 
     def compute(self, manifest: Manifest, folder: Path | None, siblings: Sequence[Path] = ()) -> Run:
         """Record, measure and, below `folder`, write."""
-        whole, recorded, held = self._record(manifest.stages["records"], folder, siblings)
-        if whole is None:
+        tallied, recorded, held = self._record(manifest.stages["records"], folder, siblings)
+        if tallied is None:
             raise DataError(f"{self.task.name}: the data in {self.data} gave no rows, so there is nothing to measure.")
         self.tools.progress(0, None, "measuring groups and intervals")
         with self.clock.time("measure"), OneThread().held():
-            analysis = self._analyse(whole)
+            analysis = self._analyse(tallied)
             extras = dict(self.task.extras(concatenate(held), self.options)) if self.task.extras is not None else {}
-            extras |= self._standardised(whole)
-        results = self._results(whole, recorded, analysis, extras, manifest)
+            extras |= self._standardised(tallied)
+        results = self._results(tallied, recorded, analysis, extras, manifest)
         stored = {"predictions": False, "rows": folder is not None and self.keeps_rows}
         if folder is not None:
             with self.clock.time("write"):
@@ -276,7 +277,7 @@ class _EvaluationJob:
 
     def _record(
         self, stage: str, folder: Path | None, siblings: Sequence[Path]
-    ) -> tuple[Tallied | None, Recorded, list[Records]]:
+    ) -> tuple[RowTallies | None, RecordedParts, list[Records]]:
         """The tally of all rows, warnings, and the rows where they are requested."""
         records = folder / RECORDS if folder is not None and self.keeps_rows else None
         hold = self.task.extras is not None or (folder is None and self.keeps_rows)
@@ -289,8 +290,8 @@ class _EvaluationJob:
                     if source != records:
                         share(source, records)
                     recorder = Recorder(self.task.name, hold=hold)
-                    whole = self._tally(recorder.through(read_parts(records, recorded)))
-                    return whole, recorded, recorder.held
+                    tallied = self._tally(recorder.through(read_parts(records, recorded)))
+                    return tallied, recorded, recorder.held
             warned: list[str] = []
 
             def warn_once(message: str) -> None:
@@ -299,15 +300,15 @@ class _EvaluationJob:
                     self.warn(message)
 
             tools = replace(self.tools, warn=warn_once)
-            keeping = None
+            checkpoints = None
             if folder is not None:
-                keeping = CheckpointingEngine(self.tools.engine, folder / KEPT)
-                tools = replace(tools, engine=keeping)
-            recorder = Recorder(self.task.name, records, keeping, hold=hold, progress=self.tools.progress)
+                checkpoints = CheckpointingEngine(self.tools.engine, folder / KEPT)
+                tools = replace(tools, engine=checkpoints)
+            recorder = Recorder(self.task.name, records, checkpoints, hold=hold, progress=self.tools.progress)
             self.tools.progress(0, None, "recording rows")
             parts = self.task.record(self.dataset, self.answers, self.options, tools)
-            whole = self._tally(recorder.through(parts))
-            recorded = Recorded(
+            tallied = self._tally(recorder.through(parts))
+            recorded = RecordedParts(
                 fingerprint=stage,
                 parts=tuple(recorder.parts),
                 coverage=self.answers.coverage,
@@ -316,13 +317,13 @@ class _EvaluationJob:
             )
             if records is not None:
                 write_file(records / RECORDED, dumps(recorded), flush=False)
-        return whole, recorded, recorder.held
+        return tallied, recorded, recorder.held
 
-    def _tally(self, parts: Iterator[Records]) -> Tallied | None:
+    def _tally(self, parts: Iterator[Records]) -> RowTallies | None:
         with OneThread().held():
             return tally_rows(parts, self.metrics, self.by, draws=self.settings.draws)
 
-    def _analyse(self, whole: Tallied) -> Analysis:
+    def _analyse(self, whole: RowTallies) -> Analysis:
         """Estimates, contrasts and summaries by the settings of the run."""
         from evenhand.stats.analysis import Analysis, analyse, work_asked
 
@@ -337,7 +338,7 @@ class _EvaluationJob:
             analysis = replace(analysis, estimates=in_metric_order(every, self.metrics))
         return analysis
 
-    def _standardised(self, whole: Tallied) -> dict[str, Any]:
+    def _standardised(self, whole: RowTallies) -> dict[str, Any]:
         """The values of groups as if all had the composition of the whole data, where that is asked for."""
         strata = self.settings.standardise
         if not strata:
@@ -359,7 +360,7 @@ class _EvaluationJob:
         return {"standardised": standardised}
 
     def _results(
-        self, whole: Tallied, recorded: Recorded, found: Analysis, extras: Mapping[str, Any], manifest: Manifest
+        self, whole: RowTallies, recorded: RecordedParts, found: Analysis, extras: Mapping[str, Any], manifest: Manifest
     ) -> Results:
         not_available = recorded.facts.get("not_available") or {}
         estimates = tuple(  # those of a metric that is not available here say why

@@ -42,7 +42,7 @@ class WorkerTime(NamedTuple):
     busy: float
 
 
-class Answered(NamedTuple):
+class AnswerChunk(NamedTuple):
     """The answers to a chunk of samples, in plain values, and what the worker has done so far."""
 
     answers: list[tuple[str, Any]]
@@ -66,7 +66,7 @@ def load_model(given: Model[Any] | Factory) -> LoadedModel:
     return LoadedModel(model, model.meter if isinstance(model, Batched) else Meter())
 
 
-def answer_chunk(codec: ReadingCodec[Any], samples: Sequence[Sample], place: Workplace) -> Answered:
+def answer_chunk(codec: ReadingCodec[Any], samples: Sequence[Sample], place: Workplace) -> AnswerChunk:
     """The answers of the worker's model to some samples."""
     loaded: LoadedModel = place.kept
     meter = loaded.meter
@@ -77,7 +77,7 @@ def answer_chunk(codec: ReadingCodec[Any], samples: Sequence[Sample], place: Wor
         with meter.working():
             answers = list(loaded.model.predict(iter(samples)))
     given = [(sample, plain_answer(codec, answer)) for sample, answer in answers]
-    return Answered(given, loaded.name, WorkerTime(meter.span, meter.busy))
+    return AnswerChunk(given, loaded.name, WorkerTime(meter.span, meter.busy))
 
 
 def plain_answer(codec: ReadingCodec[Any], answer: Any) -> Any:

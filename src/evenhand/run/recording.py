@@ -21,7 +21,7 @@ from evenhand.files import inputs
 from evenhand.files.writing import link_file, make_folder, remove, write_file
 from evenhand.store import packed
 from evenhand.store.rows import from_parquet, to_parquet
-from evenhand.store.runs import RECORDED, RECORDS, Part, Recorded, read_recorded
+from evenhand.store.runs import RECORDED, RECORDS, Part, RecordedParts, read_recorded
 
 KEPT = "kept"  # outcomes of the engine, in the folder of an unfinished run
 _ROWS, _OTHER = ".parquet", ".outcome"
@@ -50,7 +50,7 @@ class CheckpointingEngine(WorkEngine):
         call = self._calls
         self._calls += 1
         have = self._on_disk(call)
-        kept: dict[int, Path] = {}
+        stored: dict[int, Path] = {}
         numbers: list[int] = []  # of the parts that the engine is given
 
         def rest() -> Iterator[In]:
@@ -60,10 +60,10 @@ class CheckpointingEngine(WorkEngine):
                     yield part
 
         def keep(outcome: Done[Any] | Failed) -> None:
-            if isinstance(outcome, Done) and (number := numbers[outcome.part]) not in kept:
+            if isinstance(outcome, Done) and (number := numbers[outcome.part]) not in stored:
                 path = self._keep(call, number, outcome.value)
                 if path is not None:
-                    kept[number] = path
+                    stored[number] = path
 
         coming = work.on(reporting_to(self.engine, keep), rest())
         number = 0
@@ -80,7 +80,7 @@ class CheckpointingEngine(WorkEngine):
                 if isinstance(outcome, Failed):
                     yield Failed(number, outcome.cause, outcome.detail)
                 else:
-                    self._hand_out(outcome.value, kept.get(number))
+                    self._hand_out(outcome.value, stored.get(number))
                     yield Done(number, outcome.value)
             number += 1
 
@@ -122,7 +122,7 @@ class Recorder:
 
     task: str
     folder: Path | None = None
-    keeping: CheckpointingEngine | None = None
+    checkpoints: CheckpointingEngine | None = None
     hold: bool = False
     progress: Callable[[int, int | None, str], None] = no_progress
     parts: list[Part] = field(default_factory=list)
@@ -146,7 +146,7 @@ class Recorder:
             yield rows
 
     def _store(self, rows: Records, path: Path) -> Part:
-        latest = self.keeping.latest if self.keeping is not None else None
+        latest = self.checkpoints.latest if self.checkpoints is not None else None
         if latest is not None and latest[0] is rows:
             _, kept, digest = latest
             with suppress(StorageError):
@@ -157,7 +157,7 @@ class Recorder:
         return Part(path.name, len(rows), _hash(data))
 
 
-def stored_before(records: Path, fingerprint: str) -> Recorded | None:
+def stored_before(records: Path, fingerprint: str) -> RecordedParts | None:
     """What was recorded in a folder, when it is whole and of that fingerprint."""
     if not (records / RECORDED).exists():
         return None

@@ -71,14 +71,14 @@ def metrics_of(results: Results) -> tuple[Metric[Any], ...]:
             if not any(fact.kind for fact in results.metrics):
                 raise
     metrics = [registered.get(fact.name) or _made_again(fact) for fact in results.metrics]
-    kept = tuple(metric for metric in metrics if metric is not None)
-    if not kept:
+    known_metrics = tuple(metric for metric in metrics if metric is not None)
+    if not known_metrics:
         raise RunError(
             f"The metrics of {results.task} can't be made again: the task is not registered here, and its "
             "metrics are not "
             "evenhand's own. Install the package that brings it."
         )
-    return kept
+    return known_metrics
 
 
 def _made_again(fact: MetricFact) -> Metric[Any] | None:

@@ -115,8 +115,8 @@ def shrink(events: ArrayLike, rows: ArrayLike) -> Floats:
     between = float((nn * (p - centre) ** 2).sum())
     groups = len(nn)
     # Moments of weighted squares (Kleinman): E = spread·[(K−1)(1−ρ) + ρ(N − Σn²/N)], ρ = 1/(strength + 1).
-    room = total - float((nn**2).sum()) / total - (groups - 1)
-    correlation = (between / spread - (groups - 1)) / room if spread > 0 and room > 0 else 0.0
+    largest = total - float((nn**2).sum()) / total - (groups - 1)
+    correlation = (between / spread - (groups - 1)) / largest if spread > 0 and largest > 0 else 0.0
     if correlation <= 0:
         return np.where(some, centre, np.nan)
     strength = max(1 / min(correlation, 1.0) - 1, 0.0)

@@ -24,7 +24,7 @@ from evenhand.store.runs import (
     RECORDED,
     RECORDS,
     RESULTS,
-    Recorded,
+    RecordedParts,
     Run,
     is_plain,
     open_run,
@@ -62,7 +62,7 @@ class InspectedRun:
     pieces: tuple[Piece, ...]
     manifest: Manifest | None = None
     results: Results | None = None  # as far as they can be read
-    recorded: Recorded | None = None
+    recorded: RecordedParts | None = None
     run: Run | None = None  # the run as the commands take it; None when its manifest or results are not whole
     inputs: tuple[Input, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)  # what an unreadable run.json says nonetheless
@@ -162,7 +162,7 @@ def _manifest(folder: Path) -> tuple[Manifest | None, dict[str, Any], Piece]:
     return None, plain if isinstance(plain, dict) else {}, piece
 
 
-def _recorded(folder: Path, manifest: Manifest | None) -> tuple[Recorded | None, Piece]:
+def _recorded(folder: Path, manifest: Manifest | None) -> tuple[RecordedParts | None, Piece]:
     path = folder / RECORDS
     if not (path / RECORDED).exists():
         if manifest is not None and not manifest.stored.get("rows", False):
@@ -184,22 +184,22 @@ def _recorded(folder: Path, manifest: Manifest | None) -> tuple[Recorded | None,
 def _readable_results(path: Path, facts: Mapping[str, Any], reason: str = "") -> tuple[Results, list[str]]:
     """What is left of the results, and what is wrong with them."""
     problems = [reason] if reason else []
-    plain, whole = _fields(path, problems)
-    kept = {name: _lenient(plain[name], kind) for name, kind in _PARTS.items() if name in plain}
+    plain, is_complete = _fields(path, problems)
+    readable = {name: _lenient(plain[name], kind) for name, kind in _PARTS.items() if name in plain}
     for name, kind in _LISTS.items():
-        kept[name] = tuple(_readable_entries(plain, name, kind))
+        readable[name] = tuple(_readable_entries(plain, name, kind))
         count = len(plain[name]) if isinstance(plain.get(name), list) else 0
-        if lost := count - len(kept[name]):
+        if lost := count - len(readable[name]):
             problems.append(f"{lost:,} of {count:,} {name} can't be read and are not shown.")
-    if not kept["estimates"]:
+    if not readable["estimates"]:
         problems.append("There are no values left to show: evaluate again with --force.")
-    elif not whole:
-        problems.append(f"{len(kept['estimates']):,} values could be read and are shown; others may be lost.")
+    elif not is_complete:
+        problems.append(f"{len(readable['estimates']):,} values could be read and are shown; others may be lost.")
     simple = {name: plain[name] for name in _SIMPLE if isinstance(plain.get(name), _SIMPLE[name])}
     lists = {"by": tuple(map(str, plain.get("by") or ())), "warnings": tuple(map(str, plain.get("warnings") or ()))}
     first = plain.get("headline")
     headline = (str(first[0]), str(first[1])) if isinstance(first, list) and len(first) == 2 else None
-    there = {name: value for name, value in kept.items() if value is not None}
+    there = {name: value for name, value in readable.items() if value is not None}
     results = Results(
         task=str(plain.get("task") or facts.get("task") or "unknown task"),
         model=str(plain.get("model") or facts.get("model") or "unknown model"),
@@ -244,13 +244,13 @@ def _whole_lines(data: bytes) -> dict[str, Any]:
     >>> _whole_lines(b'{\\n"rows": 3,\\n"estimates": [\\n{"value":0.5},\\n{"val')
     {'rows': 3, 'estimates': [{'value': 0.5}]}
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     inside: list[Any] | None = None
     for line in data.splitlines():
         text = line.strip().rstrip(b",")
         if text.endswith(b": [") and text.startswith(b'"'):
             name = text[1 : text.index(b'"', 1)].decode("utf-8", "replace")
-            inside = found.setdefault(name, [])
+            inside = values.setdefault(name, [])
             continue
         if text == b"]":
             inside = None
@@ -259,10 +259,10 @@ def _whole_lines(data: bytes) -> dict[str, Any]:
             if inside is not None:
                 inside.append(loads(text))
             elif text.startswith(b'"'):
-                found.update(loads(b"{" + text + b"}"))
+                values.update(loads(b"{" + text + b"}"))
         except ValueError:
             continue
-    return found
+    return values
 
 
 def _lenient(plain: Any, kind: type[Any]) -> Any:

@@ -102,7 +102,7 @@ class Difference:
 
 def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
     """What differs between two runs; at most so many rows are listed, all are counted."""
-    one, other = first.manifest, second.manifest
+    first_manifest, second_manifest = first.manifest, second.manifest
     data: tuple[DataChange, ...] = ()
     try:
         both = first.records(), second.records()
@@ -110,13 +110,13 @@ def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
     except RunError as error:
         rows = RowChanges(reason=str(error))
     return Difference(
-        first=str(first.folder or one.model),
-        second=str(second.folder or other.model),
-        facts=_changes(_facts(one), _facts(other)),
-        inputs=_changes(_inputs(one), _inputs(other)),
-        options=_changes(one.options, other.options),
-        settings=_changes(one.settings, other.settings),
-        versions=_changes(one.versions, other.versions),
+        first=str(first.folder or first_manifest.model),
+        second=str(second.folder or second_manifest.model),
+        facts=_changes(_facts(first_manifest), _facts(second_manifest)),
+        inputs=_changes(_inputs(first_manifest), _inputs(second_manifest)),
+        options=_changes(first_manifest.options, second_manifest.options),
+        settings=_changes(first_manifest.settings, second_manifest.settings),
+        versions=_changes(first_manifest.versions, second_manifest.versions),
         values=_values(first, second),
         data=data,
         rows=rows,
@@ -131,10 +131,10 @@ def compare_rows(first: Records, second: Records, *, most: int = 100) -> RowChan
     >>> compare_rows(before, after).worst
     (RowChange(item='b', kind=None, size=0.5, columns=(Change(name='iou', first=0.5, second=0.1),)),)
     """
-    one, other = _codes(first, second, [name for name in KEYS if name in first and name in second])
+    keys, other_keys = _codes(first, second, [name for name in KEYS if name in first and name in second])
     span = max(len(first), len(second), 1)
-    one, other = one * span + _occurrence(one), other * span + _occurrence(other)
-    _, mine, theirs = np.intersect1d(one, other, assume_unique=True, return_indices=True)
+    keys, other_keys = keys * span + _occurrence(keys), other_keys * span + _occurrence(other_keys)
+    _, mine, theirs = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
     order = np.argsort(mine)
     mine, theirs = mine[order], theirs[order]
     sizes = np.zeros(len(mine))
@@ -148,8 +148,8 @@ def compare_rows(first: Records, second: Records, *, most: int = 100) -> RowChan
             sizes += labels[name][0][mine] != labels[name][1][theirs]
     changed = np.flatnonzero(sizes)
     worst = changed[np.argsort(-sizes[changed], kind="stable")][:most]
-    alone = np.setdiff1d(np.arange(len(one)), mine)
-    others = np.setdiff1d(np.arange(len(other)), theirs)
+    alone = np.setdiff1d(np.arange(len(keys)), mine)
+    others = np.setdiff1d(np.arange(len(other_keys)), theirs)
     return RowChanges(
         same=len(mine) - len(changed),
         changed=len(changed),
@@ -231,18 +231,21 @@ def _matched(first: Records, second: Records) -> tuple[Array | slice, Array | sl
     names = [name for name in (*KEYS, *(("unit",) if events else ())) if name in first and name in second]
     if len(first) == len(second) and all(np.array_equal(first[name], second[name]) for name in names):
         return slice(None), slice(None), (0, 0)
-    one, other = _codes(first, second, names)
-    often = np.bincount(one, minlength=other.max(initial=0) + 1), np.bincount(other, minlength=one.max(initial=0) + 1)
+    keys, other_keys = _codes(first, second, names)
+    often = (
+        np.bincount(keys, minlength=other_keys.max(initial=0) + 1),
+        np.bincount(other_keys, minlength=keys.max(initial=0) + 1),
+    )
     equal = often[0] == often[1]
-    mine, theirs = np.flatnonzero(equal[one]), np.flatnonzero(equal[other])
-    mine, theirs = mine[np.argsort(one[mine], kind="stable")], theirs[np.argsort(other[theirs], kind="stable")]
+    mine, theirs = np.flatnonzero(equal[keys]), np.flatnonzero(equal[other_keys])
+    mine, theirs = mine[np.argsort(keys[mine], kind="stable")], theirs[np.argsort(other_keys[theirs], kind="stable")]
     units = [name for name in ("unit", "unit_b") if name in first and name in second]
     if events or not units:
         return mine, theirs, (0, 0)
     sides = [np.unique(np.concatenate([rows[name] for name in units])) for rows in (first, second)]
     common = np.intersect1d(sides[0], sides[1])
     alone = []
-    for codes, rows in ((one, first), (other, second)):
+    for codes, rows in ((keys, first), (other_keys, second)):
         inside = np.logical_and.reduce([np.isin(rows[name], common) for name in units])
         alone.append(int((inside & ~equal[codes]).sum()))
     return mine, theirs, (alone[0], alone[1])
@@ -294,10 +297,10 @@ def _distance(first: Array, second: Array, span: float) -> Array:
     if first.shape[1:] != second.shape[1:]:
         return np.ones(len(first))
     if first.dtype.kind in "iuf" and second.dtype.kind in "iuf":
-        one, other = first.astype(np.float64), second.astype(np.float64)
-        same = (one == other) | (np.isnan(one) & np.isnan(other))
+        first_values, second_values = first.astype(np.float64), second.astype(np.float64)
+        same = (first_values == second_values) | (np.isnan(first_values) & np.isnan(second_values))
         with np.errstate(invalid="ignore"):
-            apart = np.abs(one - other) / span
+            apart = np.abs(first_values - second_values) / span
         apart = np.where(same, 0.0, np.where(np.isfinite(apart), apart, 1.0))
     else:
         apart = np.asarray(first != second).astype(np.float64)

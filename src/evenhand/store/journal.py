@@ -91,17 +91,17 @@ class Journal:
 
 def read_journal(folder: Path) -> dict[str, Any]:
     """Every sample that has an entry, with its plain answer or `Unanswered`; the latest entry counts."""
-    found: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for _, path in sorted(_shards(folder)):
         data = inputs.read(path, RunError).data
         try:
             for sample, kind, plain in msgspec.msgpack.decode(data, ext_hook=unpacked):
-                found[sample] = Unanswered(plain) if kind == "unanswered" else plain
+                answers[sample] = Unanswered(plain) if kind == "unanswered" else plain
         except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
             raise RunError(
                 f"{path} is damaged ({error}). Remove it and start again with --resume: its samples are asked again."
             ) from None
-    return found
+    return answers
 
 
 def asked_before(folder: Path) -> frozenset[str]:

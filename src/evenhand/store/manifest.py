@@ -134,12 +134,12 @@ def fingerprint(*parts: Any) -> str:
 
 def input_facts(facts: Iterable[InputFact], role: str, root: Path) -> tuple[Input, ...]:
     """The files that were read, named by where they lie below `root`."""
-    found = {}
+    by_name = {}
     for fact in facts:
         name = name_below(Path(fact.path), root)
         sha256 = fact.sha256 or f"modified {fact.modified!r}"
-        found[name, sha256] = Input(role, name, fact.path, fact.size, sha256)
-    return tuple(found[key] for key in sorted(found))
+        by_name[name, sha256] = Input(role, name, fact.path, fact.size, sha256)
+    return tuple(by_name[key] for key in sorted(by_name))
 
 
 def name_below(path: Path, root: Path) -> str:
@@ -182,13 +182,13 @@ def code_facts(functions: Sequence[Any]) -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """The versions of evenhand, Python and the packages that numbers depend on; of those installed."""
-    found = {PACKAGE: own_version(), "python": platform.python_version()}
+    installed = {PACKAGE: own_version(), "python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            installed[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def own_version() -> str:

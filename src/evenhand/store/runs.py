@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class RecordedParts:
     """What recording gave: the parts, with warnings and counts."""
 
     format: int = FORMAT
@@ -112,7 +112,7 @@ class Run:
         yield from read_parts(self.folder / RECORDS, self.recorded)
 
     @cached_property
-    def recorded(self) -> Recorded:
+    def recorded(self) -> RecordedParts:
         """What recording gave, without the rows."""
         if self.folder is None:
             raise RunError("The run was not stored. Name a folder for runs (--runs).")
@@ -239,14 +239,14 @@ def without_contrasts(data: bytes, path: Path) -> tuple[bytes, StoredContrasts] 
 
 def find_runs(root: Path | str, *, problem: Callable[[str], None] = lambda message: None) -> tuple[Run, ...]:
     """All evaluations below a folder, sorted by path; what can't be opened is reported to `problem`."""
-    found = []
+    runs = []
     for folder in run_folders(Path(root)):
         try:
             if read_manifest(folder).kind == "evaluation":
-                found.append(open_run(folder))
+                runs.append(open_run(folder))
         except RunError as error:
             problem(str(error))
-    return tuple(found)
+    return tuple(runs)
 
 
 def run_folders(root: Path) -> Iterator[Path]:
@@ -318,11 +318,11 @@ def results_json(results: Results) -> bytes:
     return dumps_lines({"format": FORMAT, **{name: getattr(results, name) for name in results.__dataclass_fields__}})
 
 
-def read_recorded(records: Path) -> Recorded:
+def read_recorded(records: Path) -> RecordedParts:
     """What `recorded.json` says; raises RunError when it is not there or damaged."""
     path = records / RECORDED
     with damaged_run(path):
-        recorded: Recorded = from_plain(check_format(loads(inputs.read(path, RunError).data), path), Recorded)
+        recorded: RecordedParts = from_plain(check_format(loads(inputs.read(path, RunError).data), path), RecordedParts)
     return recorded
 
 
@@ -335,7 +335,7 @@ def is_plain(name: str) -> bool:
     return bool(name) and name not in (".", "..") and not any(mark in name for mark in "/\\\0")
 
 
-def read_parts(records: Path, recorded: Recorded) -> Iterator[Records]:
+def read_parts(records: Path, recorded: RecordedParts) -> Iterator[Records]:
     """The rows of every part, checked against their hashes."""
     for part in recorded.parts:
         if not is_plain(part.name):

@@ -113,26 +113,26 @@ def _remove_quietly(folder: Path) -> None:
 def claim(parent: Path, name: str) -> Claim:
     """A folder in which the run `name` can be written: one that a dead process left, or a new one."""
     make_folder(parent, option=OPTION)
-    found: Claim | None = None
+    claimed: Claim | None = None
     for folder in unfinished(parent, name):
         lock = lock_folder(folder)
         if lock is None:
             continue
-        if found is None:
+        if claimed is None:
             with storing(folder, OPTION):
                 _sweep(folder)
-            found = Claim(name, folder, adopted=True, _lock=lock)
+            claimed = Claim(name, folder, adopted=True, _lock=lock)
         else:  # one is enough
             Claim(name, folder, adopted=True, _lock=lock).discard()
     for folder in parent.glob(f".{name}{REPLACED}*"):
         _remove_quietly(folder)
-    while found is None:
+    while claimed is None:
         folder = parent / f".{name}{UNFINISHED}{secrets.token_hex(4)}"
         make_folder(folder, option=OPTION)
         lock = lock_folder(folder)
         if lock is not None or not _LOCKS:
-            found = Claim(name, folder, adopted=False, _lock=lock)
-    return found
+            claimed = Claim(name, folder, adopted=False, _lock=lock)
+    return claimed
 
 
 def unfinished(parent: Path, name: str) -> list[Path]:

@@ -75,17 +75,17 @@ def announced(names: Sequence[str], reasons: Mapping[str, str], options: Synthes
 def obtainable(names: Sequence[str], options: SynthesisOptions) -> tuple[tuple[str, ...], str]:
     """The metrics that can be computed here, and one line about the others; an empty one when there are none."""
     reasons = unavailable(names, options)
-    kept: list[str] = []
+    possible: list[str] = []
     left_out: dict[str, list[str]] = {}
     for name in names:
         lacking = [feature for feature in needed(name, options.rules) if feature in reasons]
         if not lacking:
-            kept.append(name)
+            possible.append(name)
             continue
         cause = _missing_package(lacking[0]) or "the weights are not here; `evenhand doctor` says how to get them"
         output = "precision" if name.startswith("neighbours") else "mean"
         left_out.setdefault(cause, []).append(NAMES.value(name, output))
-    return tuple(kept), " ".join(f"{', '.join(metrics)} left out: {cause}." for cause, metrics in left_out.items())
+    return tuple(possible), " ".join(f"{', '.join(metrics)} left out: {cause}." for cause, metrics in left_out.items())
 
 
 def _lost(names: Sequence[str], reasons: Mapping[str, str], options: SynthesisOptions) -> dict[str, list[str]]:

@@ -49,10 +49,10 @@ class Video(NamedTuple):
 
 def demo(folder: Path) -> Sequence[Demo]:
     """Write the data and the simulated model's pictures below a folder, and say what is in them."""
-    data, made = folder / "videos", folder / "model"
+    data, synthesised = folder / "videos", folder / "model"
     videos = cast_of_videos()
     write_videos(data, videos)
-    _imitate(data, made, videos)
+    _imitate(data, synthesised, videos)
     real, plain = folder / "pictures" / "real", folder / "pictures" / "model"
     _write_pictures(real, plain, videos)
     metrics, note = obtainable(TABLE, PictureOptions())
@@ -67,7 +67,7 @@ def demo(folder: Path) -> Sequence[Demo]:
     }
     return [
         *(
-            Demo(task, data, made, PLANTED, CHANCE, story, {**common, "metrics": names})
+            Demo(task, data, synthesised, PLANTED, CHANCE, story, {**common, "metrics": names})
             for task, names in protocol.items()
         ),
         Demo("synthesis/pictures", real, plain, PLANTED, CHANCE, story, {"metrics": metrics}, note=note),

@@ -221,14 +221,16 @@ class FrameInstruments:
         """One number per pair of frames (synthesised, real); NaN where one is not there."""
         whole = {n: pair for n, pair in enumerate(pairs) if None not in pair}
         there = list(whole)
-        made, real = ([path for pair in whole.values() if (path := pair[side]) is not None] for side in (0, 1))
+        pictures, real = ([path for pair in whole.values() if (path := pair[side]) is not None] for side in (0, 1))
         values, reasons = np.full(len(pairs), np.nan), [""] * len(pairs)
         if name in self.synthesised.features:
-            values[there] = np.asarray(self.synthesised.features.rows(name, made), dtype=np.float64).reshape(len(made))
+            values[there] = np.asarray(self.synthesised.features.rows(name, pictures), dtype=np.float64).reshape(
+                len(pictures)
+            )
             for number in there:
                 reasons[number] = "no value in the features file" if np.isnan(values[number]) else ""
             return PairValues(values, tuple(reasons))
-        readings = self.networks.instrument(name).comparisons(made, real)
+        readings = self.networks.instrument(name).comparisons(pictures, real)
         values[np.array(there, np.intp)[readings.positions]] = readings.values[:, 0]
         for problem in readings.problems:
             reasons[there[problem.position]] = f"{problem.picture}: {problem.reason}"
@@ -249,12 +251,12 @@ class FrameInstruments:
         if feature == "logits" and len(vectors):
             vectors = self._logits(instrument, vectors)
         values = np.full((len(paths), vectors.shape[1]), np.nan, dtype=np.float32)
-        found, reasons = np.zeros(len(paths), dtype=np.bool_), [""] * len(paths)
+        has_features, reasons = np.zeros(len(paths), dtype=np.bool_), [""] * len(paths)
         values[positions] = vectors
-        found[positions] = rows[:, 0] > 0 if flagged else True
+        has_features[positions] = rows[:, 0] > 0 if flagged else True
         for problem in readings.problems:
             reasons[int(there[problem.position])] = f"{problem.picture}: {problem.reason}"
-        return FrameFeatures(values, found, tuple(reasons))
+        return FrameFeatures(values, has_features, tuple(reasons))
 
     def _readings(self, instrument: Any, feature: str, paths: tuple[Path, ...]) -> Any:
         """What the instrument says of the frames; logits start from the pooled features of a moment ago."""
@@ -280,15 +282,15 @@ class FrameInstruments:
 
     def _missing(self, name: str, *, comparison: bool) -> str:
         """Why a feature or comparison is not available. Numbers of a comparison lie beside the synthesised frames."""
-        made, real = (side.features.arrays.get(name) for side in (self.synthesised, self.real))
-        if comparison and made is not None:
+        synthesised, real = (side.features.arrays.get(name) for side in (self.synthesised, self.real))
+        if comparison and synthesised is not None:
             return ""
-        for side, table in ((self.synthesised, made), (self.real, real)):
+        for side, table in ((self.synthesised, synthesised), (self.real, real)):
             if (comparison or table is None) and (reason := self._no_network(name, side)):
                 return reason
-        if made is not None and real is not None and made.shape[1:] != real.shape[1:]:
+        if synthesised is not None and real is not None and synthesised.shape[1:] != real.shape[1:]:
             raise PredictionError(
-                f"the features {name!r} of synthesised frames have shape {made.shape[1:]}, those of real frames "
+                f"the features {name!r} of synthesised frames have shape {synthesised.shape[1:]}, those of real frames "
                 f"{real.shape[1:]}. Read both sides with the same network."
             )
         return ""
@@ -312,11 +314,11 @@ def _from_table(feature: str, paths: Sequence[Path | None], table: FeatureTable)
     if values.ndim == 1:
         values = values[:, np.newaxis]
     there: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=1))
-    found = there.copy()
+    has_features = there.copy()
     flag = FOUND.get(feature)
     if flag is not None and flag in table:
-        found &= np.nan_to_num(table.rows(flag, paths)).astype(np.bool_)
+        has_features &= np.nan_to_num(table.rows(flag, paths)).astype(np.bool_)
     reasons = tuple(
         "" if known or path is None else "no features in the file" for known, path in zip(there, paths, strict=True)
     )
-    return FrameFeatures(values, found, reasons)
+    return FrameFeatures(values, has_features, reasons)

@@ -51,17 +51,17 @@ def pair_up(
     >>> pair_up("001", "001", ["a.jpg"], [Path("0.png")], 1, rules=Rules.STRICT, warn=print)[0].id
     '001:0000'
     """
-    made = [None] * len(references) if predictions is None else predictions
-    shorter = min(len(made), len(references))
-    if predictions is not None and len(made) != asked:
-        note_unequal(f"{item}: {len(made)} pictures for {asked} frames", shorter, rules, warn)
-    elif len(made) != len(references):  # a flag window, cut at the end of its video
+    pictures = [None] * len(references) if predictions is None else predictions
+    shorter = min(len(pictures), len(references))
+    if predictions is not None and len(pictures) != asked:
+        note_unequal(f"{item}: {len(pictures)} pictures for {asked} frames", shorter, rules, warn)
+    elif len(pictures) != len(references):  # a flag window, cut at the end of its video
         warn(
-            f"{item}: {len(made)} pictures are measured against {len(references)} real frames; the first {shorter} of "
-            "both count."
+            f"{item}: {len(pictures)} pictures are measured against {len(references)} real frames; "
+            f"the first {shorter} of both count."
         )
     pairs = []
-    for position, (picture, real) in enumerate(zip(made, references, strict=False)):
+    for position, (picture, real) in enumerate(zip(pictures, references, strict=False)):
         why = "" if picture is not None else reason or "this picture is missing."
         path = None if picture is None else Path(picture)
         pairs.append(FramePair(f"{item}:{position:04d}", item, unit, path, real, why))
@@ -85,13 +85,13 @@ def pair_lists(outcomes: Iterable[Outcome], *, rules: Rules, warn: Callable[[str
     unfinished: list[tuple[str, Failed]] = []
     for item, answer, _ in outcomes:
         reason = ""
-        made: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
+        answered: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
         if isinstance(answer, Failed):
             unfinished.append((item.name, answer))
             reason = answer.cause
         else:
-            made = answer
-        sides = ((own, made[0], item.own, item.own.images), (cross, made[1], item.cross, item.flag))
+            answered = answer
+        sides = ((own, answered[0], item.own, item.own.images), (cross, answered[1], item.cross, item.flag))
         for pairs, predictions, asked, real in sides:
             if asked is not None:
                 count = len(asked.images)

@@ -4,7 +4,7 @@ A protocol is `{"val": {video: entry, …}}`; items are in file order. All range
 in the sorted listing of the video's folder (every entry that is not hidden, whatever its extension), not the numbers
 in file names. A `Protocol` is a sequence of items; an item reads its video's folder when it is asked for.
 
-Where the published code and good sense differ there are two readings:
+Where the published code and good sense differ there are two sets of rules:
 
 | | `compat` | `strict` |
 |---|---|---|
@@ -67,14 +67,14 @@ def flavour_named(name: str) -> Flavour:
     return FLAVOURS[name]
 
 
-class Listing(NamedTuple):
+class VideoFolder(NamedTuple):
     """The sorted entries of a video's folder."""
 
     folder: Path
     names: tuple[str, ...]
 
 
-class _Chosen(NamedTuple):
+class _ItemSource(NamedTuple):
     """What an item is made from: its name, its video, the other video of a pair, and the one source to use."""
 
     name: str
@@ -105,7 +105,7 @@ class Protocol:
         self.entries, pairs, self.fact = read_protocol(path, question)
         self._chosen = tuple(_choose(self.entries, pairs, flavour, question, path))
         self._motion = motion
-        self._listings: dict[str, Listing] = {}
+        self._listings: dict[str, VideoFolder] = {}
         self._parameters: tuple[str, dict[str, Array | None]] | None = None
 
     def __len__(self) -> int:
@@ -146,7 +146,7 @@ class Protocol:
                         f"which is {listing.names[index]}."
                     )
 
-    def listing(self, video: str) -> Listing:
+    def listing(self, video: str) -> VideoFolder:
         """The sorted entries of a video's folder, hidden ones left out."""
         if video not in self._listings:
             folder = self.root / self.flavour.images.format(video=video)
@@ -158,10 +158,10 @@ class Protocol:
             names = tuple(sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith(".")))
             if not names:
                 raise DataError(f"{folder} is empty, but {self.path} names frames of the video {video!r}.")
-            self._listings[video] = Listing(folder, names)
+            self._listings[video] = VideoFolder(folder, names)
         return self._listings[video]
 
-    def _item(self, chosen: _Chosen) -> Item:
+    def _item(self, chosen: _ItemSource) -> Item:
         entry = self.entries[chosen.video]
         if self.question is ProtocolQuestion.NOVEL_VIEW:
             return self._novel_view(chosen, entry)
@@ -220,7 +220,7 @@ class Protocol:
         span = slice(window[0], window[1] + 1)
         return self._frames(video, images, span, self_imitation=self_imitation)
 
-    def _novel_view(self, chosen: _Chosen, entry: ProtocolEntry) -> Item:
+    def _novel_view(self, chosen: _ItemSource, entry: ProtocolEntry) -> Item:
         video, listing = chosen.video, self.listing(chosen.video)
         images = [listing.folder / name for name in entry.mask]
         if self.rules is Rules.STRICT or not all(_has_index(name) for name in entry.mask):
@@ -243,7 +243,7 @@ class Protocol:
             known["views"] = None if known["smpls"] is None else known["smpls"][:, :6]
         return VideoFrames(tuple(images), {"name": video, "formated_name": name, **known, **infos})
 
-    def _cut(self, listing: Listing, window: tuple[int, int], what: str) -> tuple[Path, ...]:
+    def _cut(self, listing: VideoFolder, window: tuple[int, int], what: str) -> tuple[Path, ...]:
         first, last = window
         if self.rules is Rules.STRICT and last >= len(listing.names):
             raise DataError(
@@ -277,24 +277,24 @@ def _choose(
     flavour: Flavour,
     question: ProtocolQuestion,
     path: Path,
-) -> Iterator[_Chosen]:
+) -> Iterator[_ItemSource]:
     if question is ProtocolQuestion.APPEARANCE:
         for first, second in pairs:
-            yield _Chosen(f"{first}→{second}", first, second)
+            yield _ItemSource(f"{first}→{second}", first, second)
         return
     if question is ProtocolQuestion.NOVEL_VIEW:
         for video, entry in entries.items():
             if entry.novel_view and entry.mask:
-                yield _Chosen(video, video)
+                yield _ItemSource(video, video)
         return
     for video, entry in entries.items():
         if not flavour.three_items:
-            yield _Chosen(video, video)
+            yield _ItemSource(video, video)
             continue
         if len(entry.s_n.get("3", ())) < 3:
             raise DataError(f"{path}: {video!r} does not list three sources under s_n → 3, as iPER_ICCV needs.")
         for number, name in enumerate(entry.s_n["3"][:3]):
-            yield _Chosen(f"{video}#{number}", video, only_source=name)
+            yield _ItemSource(f"{video}#{number}", video, only_source=name)
 
 
 def _has_index(name: str) -> bool:
@@ -315,16 +315,16 @@ def _index_of(name: str, video: str, path: Path) -> int:
     return int(name.split(".")[0].split("_")[-1])
 
 
-def _position_of(name: str, listing: Listing, video: str) -> int:
+def _position_of(name: str, listing: VideoFolder, video: str) -> int:
     if name not in listing.names:
         raise DataError(f"{video}: there is no {name} in {listing.folder}, but the protocol names it.")
     return listing.names.index(name)
 
 
-def _swept(names: Sequence[str], listing: Listing) -> list[int]:
+def _swept(names: Sequence[str], listing: VideoFolder) -> list[int]:
     """Positions of the names in sorted order, until one is absent.
 
-    >>> _swept(["d.png", "a.png", "c.png"], Listing(Path(), ("a.png", "b.png", "d.png")))
+    >>> _swept(["d.png", "a.png", "c.png"], VideoFolder(Path(), ("a.png", "b.png", "d.png")))
     [0]
     """
     wanted = iter(sorted(names))

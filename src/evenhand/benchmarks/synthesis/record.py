@@ -1,9 +1,9 @@
 """Pairs of frames to rows.
 
 Paired: a row is a synthesised frame beside its truth, with what was measured on both; where distances between sets are
-asked for too (`Asked.sets`), it also holds the features of both, and a frame without a partner is a row with one side.
-Unpaired: a row is a frame, real or synthesised, with its features; a synthesised frame also has its cosines to the real
-one at its position. Whatever could not be measured is NaN, and `reason` says why.
+asked for too (`MeasurementPlan.sets`), it also holds the features of both, and a frame without a partner is a row with
+one side. Unpaired: a row is a frame, real or synthesised, with its features; a synthesised frame also has its cosines
+to the real one at its position. Whatever could not be measured is NaN, and `reason` says why.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Attributes = Callable[[Sequence[FramePair]], Mapping[str, Attribute]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasurementPlan:
     """What is measured, and how."""
 
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ class Asked:
     part: int = PART
 
 
-def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked: Asked) -> Iterator[Records]:
+def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked: MeasurementPlan) -> Iterator[Records]:
     """The rows of paired frames, part by part, in order."""
     weights = batch_weights(len(pairs), asked.options.batch)
     wanted = features_of(asked.names, asked.options.rules)
@@ -87,19 +87,19 @@ def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked
             if feature == "i3d":
                 _add_clips(columns, instruments, pairs, span, clips)
                 continue
-            made = instruments.see(feature, [pair.prediction for pair in part], instruments.synthesised)
+            synthesised = instruments.see(feature, [pair.prediction for pair in part], instruments.synthesised)
             if feature == "face" and references:
                 real = references[span.start // asked.part]
             else:
                 real = instruments.see(feature, [pair.reference for pair in part], instruments.real)
-            _note(reasons, [first or second for first, second in zip(made.reasons, real.reasons, strict=True)])
-            columns |= _pair_values(feature, made, real)
+            _note(reasons, [first or second for first, second in zip(synthesised.reasons, real.reasons, strict=True)])
+            columns |= _pair_values(feature, synthesised, real)
             if feature in ("osnet", "pcb"):
-                _note_persons(columns, made.found & real.found, looked_for=True)
+                _note_persons(columns, synthesised.found & real.found, looked_for=True)
             if feature == "face":
                 columns["reference_has_face"] = real.found
             if asked.sets and feature in _of_sets(asked.names):
-                columns[feature], columns[PARTNER + feature] = made.values, real.values
+                columns[feature], columns[PARTNER + feature] = synthesised.values, real.values
         _fill_unavailable(columns, len(part), wanted, asked)
         columns["weight"] = weights[span]
         if "face" in wanted:
@@ -121,7 +121,7 @@ def available_networks(
     return features, [name for name in others if instruments.available(name, comparison=True)]
 
 
-def _fill_unavailable(columns: dict[str, Array], count: int, wanted: Sequence[str], asked: Asked) -> None:
+def _fill_unavailable(columns: dict[str, Array], count: int, wanted: Sequence[str], asked: MeasurementPlan) -> None:
     """What is not available is a column without values."""
     if any(entry_of(name).feature in ("osnet", "pcb") for name in asked.names) and "person_found" not in columns:
         _note_persons(columns, np.zeros(count, dtype=np.bool_), looked_for=False)
@@ -138,14 +138,14 @@ def _fill_unavailable(columns: dict[str, Array], count: int, wanted: Sequence[st
 def _settle_faces(columns: dict[str, Array], weights: Array, looked_for: bool) -> None:
     """Which references show a face; a cosine without one does not count, and is 0 in the published mean."""
     cosine = columns.setdefault("cosine_face", np.full(len(weights), np.nan))
-    found = columns.setdefault("reference_has_face", np.zeros(len(weights), dtype=np.bool_))
+    has_face = columns.setdefault("reference_has_face", np.zeros(len(weights), dtype=np.bool_))
     columns["face_looked_for"] = np.full(len(weights), looked_for)
-    columns["face_reason"] = _why(found, _NO_FACE if looked_for else _NOT_LOOKED_FOR)
+    columns["face_reason"] = _why(has_face, _NO_FACE if looked_for else _NOT_LOOKED_FOR)
     columns["face_weight"] = weights
     columns["face_published"] = (
-        np.where(found, cosine, np.where(np.isnan(cosine), np.nan, 0.0)) if looked_for else cosine
+        np.where(has_face, cosine, np.where(np.isnan(cosine), np.nan, 0.0)) if looked_for else cosine
     )
-    columns["cosine_face"] = np.where(found, cosine, np.nan)
+    columns["cosine_face"] = np.where(has_face, cosine, np.nan)
 
 
 def _of_sets(names: Sequence[str]) -> tuple[str, ...]:
@@ -202,14 +202,14 @@ def _add_clips(
         columns[name][inside] = vectors
 
 
-def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: Asked) -> Iterator[Records]:
+def unpaired_rows(pairs: Sequence[FramePair], looks: FrameInstruments, asked: MeasurementPlan) -> Iterator[Records]:
     """The rows of two sets, part by part: a row per frame on either side. A pair may have one side only."""
     wanted = features_of(asked.names, asked.options.rules)
     features = [name for name in wanted if looks.available(name)]
-    made = [number for number, pair in enumerate(pairs) if pair.prediction is not None]
+    synthesised = [number for number, pair in enumerate(pairs) if pair.prediction is not None]
     weights, split = np.zeros(len(pairs)), np.zeros(len(pairs), dtype=np.int64)
-    weights[made] = batch_weights(len(made), asked.options.batch)
-    split[made] = np.arange(len(made)) * SPLITS // max(len(made), 1)
+    weights[synthesised] = batch_weights(len(synthesised), asked.options.batch)
+    split[synthesised] = np.arange(len(synthesised)) * SPLITS // max(len(synthesised), 1)
     if asked.by_content and "logits" in features:
         split = _splits(pairs)
     for span in blocks(len(pairs), PART):
@@ -278,14 +278,14 @@ def _add_side(
     columns |= cosines
     if "face" in wanted:
         # Whether the reference of a pair shows a face; of a frame without a partner, whether it does itself.
-        found: Array = nothing
+        has_face: Array = nothing
         if "face" in seen:
             own, partner = seen["face"][0 if is_made else 1], seen["face"][1]
-            found = np.where(both, partner.found[list(inside)], own.found[list(inside)])
-        columns["reference_has_face"] = found
+            has_face = np.where(both, partner.found[list(inside)], own.found[list(inside)])
+        columns["reference_has_face"] = has_face
         columns["face_looked_for"] = np.full(len(inside), is_made and "face" in seen)
-        columns["face_asked"] = np.where(found, columns["asked"], 0.0)
-        columns["face_reason"] = _why(found, _NO_FACE if "face" in seen else _NOT_LOOKED_FOR)
+        columns["face_asked"] = np.where(has_face, columns["asked"], 0.0)
+        columns["face_reason"] = _why(has_face, _NO_FACE if "face" in seen else _NOT_LOOKED_FOR)
 
 
 def _note_persons(columns: dict[str, Array], found: Array, *, looked_for: bool) -> None:
@@ -294,7 +294,7 @@ def _note_persons(columns: dict[str, Array], found: Array, *, looked_for: bool) 
     columns["person_reason"] = _why(found, _NO_PERSON if looked_for else _NOT_LOOKED_FOR)
 
 
-def _pixel_parts(pairs: Sequence[FramePair], asked: Asked) -> Iterator[Records]:
+def _pixel_parts(pairs: Sequence[FramePair], asked: MeasurementPlan) -> Iterator[Records]:
     names = tuple(name for name in asked.names if is_of_pixels(name))
     parts = [
         PixelPart(
@@ -338,7 +338,7 @@ def _pair_values(feature: str, made: FrameFeatures, real: FrameFeatures) -> dict
     return {"sspe" if feature == "body" else f"cosine_{feature}": _row_values(feature, made, real)}
 
 
-def _settle(columns: dict[str, Array], part: Sequence[FramePair], reasons: list[str], asked: Asked) -> None:
+def _settle(columns: dict[str, Array], part: Sequence[FramePair], reasons: list[str], asked: MeasurementPlan) -> None:
     """What becomes of frames that could not be measured."""
     if asked.options.on_missing == "error":
         _refuse(reasons, [pair.id for pair in part])

@@ -46,7 +46,7 @@ from evenhand.benchmarks.synthesis.options import (
 from evenhand.benchmarks.synthesis.pairs import FramePair, note_unequal, pair_up
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
-from evenhand.benchmarks.synthesis.record import PART, Asked, available_networks, paired_rows, unpaired_rows
+from evenhand.benchmarks.synthesis.record import PART, MeasurementPlan, available_networks, paired_rows, unpaired_rows
 from evenhand.benchmarks.synthesis.sections import every_convention, how_it_was_measured, paper_table
 from evenhand.core.measure import AnyMetric
 from evenhand.core.records import Attribute, Records
@@ -58,11 +58,11 @@ def record_paired(
     dataset: Dataset[FrameSet], predictions: FrameAnswers, options: PairedOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per real frame, with the synthesised frame of its name (or place)."""
-    truth, made = dataset.truth, predictions.frames
+    truth, synthesised = dataset.truth, predictions.frames
     by_order = options.match == "order"
-    if by_order and len(made.paths) != len(truth.paths):
-        counts = f"{len(made.paths)} synthesised frames for {len(truth.paths)} real ones"
-        note_unequal(counts, min(len(made.paths), len(truth.paths)), options.rules, tools.warn)
+    if by_order and len(synthesised.paths) != len(truth.paths):
+        counts = f"{len(synthesised.paths)} synthesised frames for {len(truth.paths)} real ones"
+        note_unequal(counts, min(len(synthesised.paths), len(truth.paths)), options.rules, tools.warn)
     pairs = [pair for pair in _by_name(truth, predictions, "frame") if pair.prediction or not by_order]
     yield from paired_rows(pairs, *_of_folders(dataset, predictions, options, tools, paired_names(options.metrics)))
 
@@ -71,15 +71,15 @@ def record_pictures(
     dataset: Dataset[FrameSet], predictions: FrameAnswers, options: PictureOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per pair of pictures, with the features of both; a picture without a partner is a row with one side."""
-    made = predictions.frames
+    synthesised = predictions.frames
     pairs = _by_name(dataset.truth, predictions, "picture")
     names = tuple(dict.fromkeys(map(canonical, options.metrics)))
     if options.frames == "number" and not all(entry_of(name).paired for name in names):
         paired_ones = {pair.prediction for pair in pairs}
-        for path in made.paths:  # those of no pair belong to the set
+        for path in synthesised.paths:  # those of no pair belong to the set
             if path not in paired_ones:
-                name = frame_id(path, made.root)
-                pairs.append(FramePair(f"{name}:unpaired", name, made.unit_of(name), path, None))
+                name = frame_id(path, synthesised.root)
+                pairs.append(FramePair(f"{name}:unpaired", name, synthesised.unit_of(name), path, None))
     yield from paired_rows(pairs, *_of_folders(dataset, predictions, options, tools, names, sets=True))
 
 
@@ -159,18 +159,18 @@ def _of_folders(
     tools: Tools,
     names: tuple[str, ...],
     **how: Any,
-) -> tuple[FrameInstruments, Asked]:
+) -> tuple[FrameInstruments, MeasurementPlan]:
     """What two folders or films are measured with, and how."""
-    truth, made = dataset.truth, predictions.frames
-    sizes = [film.size[0] * film.size[1] * 3 for side in (truth, made) for film in side.films.values()]
+    truth, frames = dataset.truth, predictions.frames
+    sizes = [film.size[0] * film.size[1] * 3 for side in (truth, frames) for film in side.films.values()]
     # Of films, as many pairs are measured together as stay decoded.
     together = PART if not sizes else max(8, min(PART, int(0.8 * BUFFER) // (2 * max(sizes))))
 
     def attributes(part: Sequence[FramePair]) -> Mapping[str, Attribute]:
         return truth.attributes.columns([pair.id for pair in part], [pair.unit for pair in part], dataset.levels)
 
-    asked = Asked(names, options, tools.engine, attributes, tools.progress, part=together, **how)
-    synthesised = FrameSource("synthesised", made.features, made.has_pictures)
+    asked = MeasurementPlan(names, options, tools.engine, attributes, tools.progress, part=together, **how)
+    synthesised = FrameSource("synthesised", frames.features, frames.has_pictures)
     real = FrameSource("real", truth.features, truth.has_pictures)
     return _instruments(synthesised, real, options, tools, predictions.facts), asked
 
@@ -181,7 +181,7 @@ def _of_items(
     options: ProtocolOptions,
     tools: Tools,
     names: tuple[str, ...],
-) -> tuple[list[FramePair], FrameInstruments, Asked]:
+) -> tuple[list[FramePair], FrameInstruments, MeasurementPlan]:
     """The frames of all items, what they are measured with, and how."""
     truth = dataset.truth
     pairs: list[FramePair] = []
@@ -195,7 +195,7 @@ def _of_items(
         frames = [frame_id(pair.reference, truth.root) if pair.reference else "" for pair in part]
         return truth.attributes.columns(frames, [pair.unit for pair in part], dataset.levels)
 
-    asked = Asked(names, options, tools.engine, attributes, tools.progress)
+    asked = MeasurementPlan(names, options, tools.engine, attributes, tools.progress)
     synthesised, real = FrameSource("synthesised", predictions.features), FrameSource("real", truth.features)
     return pairs, _instruments(synthesised, real, options, tools, predictions.facts), asked
 

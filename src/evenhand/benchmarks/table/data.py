@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evenhand.benchmarks.table.frame import Coded, UserTable, read_table
+from evenhand.benchmarks.table.frame import LabelColumn, UserTable, read_table
 from evenhand.benchmarks.table.options import TableOptions, TablePairOptions
 from evenhand.core.errors import DataError, InputError, OptionError
 from evenhand.core.records import Array, Attribute, unique_codes
@@ -113,7 +113,7 @@ def _attributes(table: UserTable, name: str, options: TableOptions) -> dict[str,
     A pair of people of two groups belongs to neither; it counts for everyone. The group of each person stands beside.
     """
 
-    def grouped(column: str) -> Coded:
+    def grouped(column: str) -> LabelColumn:
         if name in options.limits:
             return table.binned(column, options.limits[name])
         return table.labels(column, "a column to group by", options.most_levels)
@@ -128,11 +128,11 @@ def _attributes(table: UserTable, name: str, options: TableOptions) -> dict[str,
     first, second = map(grouped, sides)
     levels = tuple(dict.fromkeys((*first.levels, *second.levels)))
     codes = {level: code for code, level in enumerate(levels)}
-    one, other = recoded(first, codes, -1), recoded(second, codes, -1)
+    first_codes, second_codes = recoded(first, codes, -1), recoded(second, codes, -1)
     return {
-        name: _of_codes(np.where(one == other, one, -1), levels),
-        f"{name} (first)": _of_codes(one, levels),
-        f"{name} (second)": _of_codes(other, levels),
+        name: _of_codes(np.where(first_codes == second_codes, first_codes, -1), levels),
+        f"{name} (first)": _of_codes(first_codes, levels),
+        f"{name} (second)": _of_codes(second_codes, levels),
     }
 
 
@@ -170,6 +170,6 @@ def _crossing(name: str, attribute: Attribute, unit: Array, unit_name: str) -> I
         )
 
 
-def recoded(column: Coded, codes: Mapping[str, int], other: int) -> Array:
+def recoded(column: LabelColumn, codes: Mapping[str, int], other: int) -> Array:
     table = np.array([*(codes.get(level, other) for level in column.levels), other], dtype=np.int64)
     return np.asarray(table[column.codes])

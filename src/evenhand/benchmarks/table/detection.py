@@ -201,11 +201,11 @@ def _best_of_each_place(boxes: CocoBoxes, tools: Tools) -> CocoBoxes:
     """At most a hundred detections per image and category, those of the highest scores, as COCO counts them."""
     order = np.lexsort((-boxes.score, boxes.place))  # stable: equal scores stay in the order of the file
     first = np.searchsorted(boxes.place[order], boxes.place[order], side="left")
-    kept = np.sort(order[np.arange(len(order)) - first < MOST_DETECTIONS])
-    if len(kept) < len(order):
-        left = len(order) - len(kept)
+    counted = np.sort(order[np.arange(len(order)) - first < MOST_DETECTIONS])
+    if len(counted) < len(order):
+        left = len(order) - len(counted)
         tools.warn(f"{left:,} detections beyond the best {MOST_DETECTIONS} of an image and category are left out")
-    return boxes.take(kept)
+    return boxes.take(counted)
 
 
 def _scores_at(matched: Assignment, alarm: Array, detected: CocoBoxes, rows: Array) -> Array:

@@ -98,11 +98,12 @@ def prepare(
 
 def kind_of(table: UserTable, given: Mapping[str, Any]) -> str:
     """Which question the named columns ask."""
-    for one, *others in (("value", "truth", "prediction", "score"), ("score", "prediction")):
-        both = [name for name in others if name in given] if one in given else []
+    for argument, *others in (("value", "truth", "prediction", "score"), ("score", "prediction")):
+        both = [name for name in others if name in given] if argument in given else []
         if both:
             raise OptionError(
-                f"{one}=… and {both[0]}=… ask different questions: leave one of them out, and evaluate the table twice."
+                f"{argument}=… and {both[0]}=… ask different questions: leave one of them out, and evaluate the table "
+                "twice."
             )
     if "value" in given:
         return "values"
@@ -163,10 +164,10 @@ def _record_more(
                 raise OptionError("A function f(truth, prediction) needs a truth and a prediction or score.")
             more[name] = _plain_values(predictions.content, column, role)
     for rows in record(dataset, predictions, options, tools):
-        kept = np.arange(dataset.truth.table.rows)
-        if len(rows) < len(kept):
-            kept = np.flatnonzero(np.isin(dataset.truth.item, rows["item"]))
-        yield Records({**{name: values[kept] for name, values in more.items()}, **rows.columns}, rows.attributes)
+        positions = np.arange(dataset.truth.table.rows)
+        if len(rows) < len(positions):
+            positions = np.flatnonzero(np.isin(dataset.truth.item, rows["item"]))
+        yield Records({**{name: values[positions] for name, values in more.items()}, **rows.columns}, rows.attributes)
 
 
 def _plain_values(table: UserTable, name: str, role: str) -> Array:

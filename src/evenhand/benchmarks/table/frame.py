@@ -37,7 +37,7 @@ _DEEPEST_JSON = 16
 _TRUE, _FALSE = ("true", "yes", "1", "1.0", "t", "y"), ("false", "no", "0", "0.0", "f", "n")
 
 
-class Coded(NamedTuple):
+class LabelColumn(NamedTuple):
     """A column of labels: the index of each row's level, −1 where the value is missing."""
 
     codes: Array  # (rows,)
@@ -55,7 +55,7 @@ class UserTable:
     problem: Problem = DataError
     is_text: bool = False  # every column is of texts, some of which are numbers
     _asked: dict[str, pl.Series] = field(default_factory=dict, repr=False, compare=False)
-    _coded: dict[str, Coded] = field(default_factory=dict, repr=False, compare=False)
+    _coded: dict[str, LabelColumn] = field(default_factory=dict, repr=False, compare=False)
 
     def series(self, name: str, role: str) -> pl.Series:
         """A column as a Polars series; raises with the nearest names."""
@@ -72,7 +72,7 @@ class UserTable:
             )
         return series
 
-    def labels(self, name: str, role: str, most: int | None = None) -> Coded:
+    def labels(self, name: str, role: str, most: int | None = None) -> LabelColumn:
         """A column of classes or groups. Numbers keep their order, declared categories theirs, texts are sorted."""
         if name not in self._coded:
             self._coded[name] = self._labels(name, role)
@@ -86,15 +86,15 @@ class UserTable:
             )
         return coded
 
-    def binned(self, name: str, limits: Sequence[float]) -> Coded:
+    def binned(self, name: str, limits: Sequence[float]) -> LabelColumn:
         """A column of numbers in steps: each step begins with its limit and ends before the next."""
         numbers = self.numbers(name, "a column to group by")
         steps = [limit_text(limit) for limit in limits]
         inner = (f"{low} to under {high}" for low, high in pairwise(steps))
         codes = np.where(np.isnan(numbers), -1, np.searchsorted(np.asarray(limits), numbers, side="right"))
-        return Coded(codes, (f"under {steps[0]}", *inner, f"{steps[-1]} and over"))
+        return LabelColumn(codes, (f"under {steps[0]}", *inner, f"{steps[-1]} and over"))
 
-    def _labels(self, name: str, role: str) -> Coded:
+    def _labels(self, name: str, role: str) -> LabelColumn:
         series = self.series(name, role)
         declared: list[str] | None = None
         if series.dtype == pl.Enum:
@@ -106,9 +106,9 @@ class UserTable:
             numeric = len(levels) > 0 and order.null_count() == 0
             declared = levels.gather((order if numeric else levels).arg_sort()).to_list()
         if not declared:
-            return Coded(np.full(self.rows, -1, dtype=np.int64), ())
+            return LabelColumn(np.full(self.rows, -1, dtype=np.int64), ())
         codes = texts.cast(pl.Enum(declared)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        return Coded(np.ascontiguousarray(codes), tuple(declared))
+        return LabelColumn(np.ascontiguousarray(codes), tuple(declared))
 
     def _short_texts(self, series: pl.Series, name: str, role: str) -> pl.Series:
         """A column as texts; refuses a text so long that it is no name: every row would take its length in memory."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.benchmarks.table.codec import TablePredictions
 from evenhand.benchmarks.table.data import Truth, recoded
-from evenhand.benchmarks.table.frame import Coded, UserTable
+from evenhand.benchmarks.table.frame import LabelColumn, UserTable
 from evenhand.benchmarks.table.options import (
     LabelOptions,
     NumberOptions,
@@ -127,7 +127,7 @@ def label_columns(truth: Truth, predictions: TablePredictions, options: LabelOpt
             "Are they of different types?"
         )
     codes = predictions.aligned(predicted.codes, -1)
-    answer = recoded(Coded(codes, predicted.levels), classes, len(classes))
+    answer = recoded(LabelColumn(codes, predicted.levels), classes, len(classes))
     outside = int(((answer == len(classes)) & (codes >= 0)).sum())
     if outside:
         other = [level for level in predicted.levels if level not in classes]
@@ -162,15 +162,15 @@ def pair_columns(
 ) -> dict[str, Any]:
     same = truth.table.truths(options.truth, "truth")
     score = predictions.aligned(predictions.content.numbers(options.score, "score"), np.nan)
-    one, other = truth.unit, truth.unit_b
-    assert one is not None
-    assert other is not None
-    for wrong, what in ((same == 1) & (one != other), "two people"), ((same == 0) & (one == other), "one person"):
+    first, second = truth.unit, truth.unit_b
+    assert first is not None
+    assert second is not None
+    for wrong, what in ((same == 1) & (first != second), "two people"), ((same == 0) & (first == second), "one person"):
         if wrong.any():
             row = int(wrong.argmax())
             raise DataError(
                 f"{truth.table.where}, row {row + 1}: {options.truth!r} says {bool(same[row])}, but the pair "
-                f"is of {what} ({one[row]} and {other[row]}; {int(wrong.sum()):,} rows)."
+                f"is of {what} ({first[row]} and {second[row]}; {int(wrong.sum()):,} rows)."
             )
     _say_missing(score, options.score, tools, "a failure to enrol, never accepted")
     return {"score": _or_lowest(score), "same": same == 1, "_keep": same >= 0}
@@ -198,7 +198,7 @@ def value_columns(truth: Truth, predictions: TablePredictions, options: ValueOpt
     return columns
 
 
-def _refuse_scores(table: UserTable, options: LabelOptions, predicted: Coded) -> None:
+def _refuse_scores(table: UserTable, options: LabelOptions, predicted: LabelColumn) -> None:
     """A prediction that holds many fractions is a score, not a label."""
     series = table.series(options.prediction, "prediction")
     if series.dtype.is_float() and len(predicted.levels) > max(20, 2 * len(options.labels)):

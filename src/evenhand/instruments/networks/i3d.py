@@ -47,7 +47,7 @@ class I3dPool(nn.Module):
         return functional.max_pool3d(_padded(x, self.kernel, self.stride), self.kernel, self.stride)
 
 
-class Mixed(nn.Module):
+class MixedBlock(nn.Module):
     """Four branches side by side: 1, 1 then 3, 1 then 3, pool then 1."""
 
     def __init__(self, inside: int, widths: tuple[int, int, int, int, int, int]) -> None:
@@ -84,7 +84,7 @@ class InceptionI3d(nn.Module):
         self.Conv3d_1a_7x7 = I3dUnit(3, 64, (7, 7, 7), (2, 2, 2))
         self.Conv3d_2b_1x1, self.Conv3d_2c_3x3 = I3dUnit(64, 64), I3dUnit(64, 192, (3, 3, 3))
         for name, inside, widths in _MIXED:
-            self.add_module(name, Mixed(inside, widths))
+            self.add_module(name, MixedBlock(inside, widths))
         self.logits = named(conv3d=nn.Conv3d(1024, classes, 1))
         self.halve_sides = I3dPool((1, 3, 3), (1, 2, 2))
         self.halve_all, self.halve_last = I3dPool((3, 3, 3), (2, 2, 2)), I3dPool((2, 2, 2), (2, 2, 2))

@@ -15,7 +15,7 @@ from torch.nn import functional
 from evenhand.instruments.networks.blocks import ConvNorm, GlobalMean, column, row
 
 
-class Joined(nn.Module):
+class ParallelBranches(nn.Module):
     """Branches side by side, named by their number."""
 
     def __init__(self, *branches: nn.Module) -> None:
@@ -28,7 +28,7 @@ class Joined(nn.Module):
         return [self.get_submodule(f"branch{index}")(x) for index in range(self.count)]
 
 
-class Residual(Joined):
+class Residual(ParallelBranches):
     """Branches joined by a 1 × 1 convolution, scaled and added to the input."""
 
     def __init__(self, *branches: nn.Module, joined: int, outside: int, scale: float, relu: bool = True) -> None:
@@ -41,7 +41,7 @@ class Residual(Joined):
         return torch.relu(y) if self.relu else y
 
 
-class Reduction(Joined):
+class Reduction(ParallelBranches):
     """Branches with stride 2 beside a 3 × 3 maximum pool."""
 
     def forward(self, x: Tensor) -> Tensor:

@@ -26,14 +26,14 @@ class Backbone(nn.Module):
         self.taps, self.widths = taps, widths
 
     def forward(self, x: Tensor) -> list[Tensor]:
-        found = []
+        tapped = []
         for index, layer in enumerate(self.features):
             x = layer(x)
             if index in self.taps:
-                found.append(x)
+                tapped.append(x)
             if index == self.taps[-1]:
                 break
-        return found
+        return tapped
 
 
 def alexnet() -> Backbone:

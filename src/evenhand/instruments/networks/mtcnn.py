@@ -107,7 +107,7 @@ class Mtcnn(nn.Module):
     def _propose(self, picture: Tensor, settings: CascadeSettings) -> Boxes:
         height, width = picture.shape[2:]
         threshold = settings.thresholds[0]
-        kept: list[Boxes] = []  # x0, y0, x1, y1, score, four shifts
+        proposals: list[Boxes] = []  # x0, y0, x1, y1, score, four shifts
         for scale in _pyramid(min(height, width), settings):
             small = functional.adaptive_avg_pool2d(picture, (int(height * scale + 1), int(width * scale + 1)))
             shifts, probabilities = self.pnet((small - 127.5) * 0.0078125)
@@ -117,11 +117,11 @@ class Mtcnn(nn.Module):
             moves = shifts[0, :, rows, columns].T.cpu().numpy()
             corner = np.floor((cells * 2 + 1) / np.float32(scale))
             opposite = np.floor((cells * 2 + 12) / np.float32(scale))
-            found = np.concatenate([corner, opposite, scores[:, None], moves], axis=1).astype(np.float32)
-            kept.append(found[suppress(found[:, :4], found[:, 4], 0.5)])
-        if not kept:
+            boxes = np.concatenate([corner, opposite, scores[:, None], moves], axis=1).astype(np.float32)
+            proposals.append(boxes[suppress(boxes[:, :4], boxes[:, 4], 0.5)])
+        if not proposals:
             return np.zeros((0, 4), np.float32)
-        every = np.concatenate(kept)
+        every = np.concatenate(proposals)
         every = every[suppress(every[:, :4], every[:, 4], settings.overlap)]
         sizes = every[:, 2:4] - every[:, :2]
         return _square(every[:, :4] + every[:, 5:9] * np.tile(sizes, 2))
@@ -171,34 +171,34 @@ def suppress(
     >>> suppress(boxes, np.array([0.8, 0.9, 0.7], np.float32), 0.5).tolist()
     [1, 2]
     """
-    one = np.float32(1 if by_smaller else 0)
-    areas = (boxes[:, 2] - boxes[:, 0] + one) * (boxes[:, 3] - boxes[:, 1] + one)
+    extra_pixel = np.float32(1 if by_smaller else 0)
+    areas = (boxes[:, 2] - boxes[:, 0] + extra_pixel) * (boxes[:, 3] - boxes[:, 1] + extra_pixel)
     # Only boxes that begin within a box's width of each other can overlap: look at those, in order of their left side.
     by_left = np.argsort(boxes[:, 0], kind="stable")
     lefts = boxes[by_left, 0]
     widest = float((boxes[:, 2] - boxes[:, 0]).max(initial=0)) + 1
     alive = np.ones(len(boxes), dtype=np.bool_)
-    kept = []
+    staying = []
     # Among equal scores the published last stage takes the later box first, the stages before it the earlier one.
     order = np.argsort(scores, kind="stable")[::-1] if by_smaller else np.argsort(-scores, kind="stable")
     for best in order:
         if not alive[best]:
             continue
         alive[best] = False
-        kept.append(best)
+        staying.append(best)
         low, high = np.searchsorted(lefts, (boxes[best, 0] - widest, boxes[best, 2] + 1))
         near = by_left[low:high]
         near = near[alive[near]]
         corner = np.maximum(boxes[best, :2], boxes[near, :2])
         opposite = np.minimum(boxes[best, 2:], boxes[near, 2:])
-        sides = np.maximum(opposite - corner + one, 0)
+        sides = np.maximum(opposite - corner + extra_pixel, 0)
         shared = sides[:, 0] * sides[:, 1]
         if by_smaller:
             overlap = shared / np.minimum(areas[best], areas[near])
         else:
             overlap = shared / (areas[best] + areas[near] - shared)
         alive[near[overlap > threshold]] = False
-    return np.array(kept, dtype=np.intp)
+    return np.array(staying, dtype=np.intp)
 
 
 def _pyramid(shorter: int, settings: CascadeSettings) -> list[float]:
