@@ -4,6 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 READY := $(VENV)/.ready
+# Compiled modules are kept: else every process of the tests, and there are hundreds, compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
+# Tests in two processes; the one that is done first takes over half of what the other still has.
+PARALLEL := -n 2 --dist worksteal
 # The exact pin gets torch's CPU build; any range pulls several gigabytes of CUDA packages.
 TORCH := torch==2.13.0
 EXTRAS := dev,pixels,http,data,models,pdf,serve,ray,mlflow
@@ -31,17 +35,17 @@ demo: $(READY) ## every family on small data made on the spot; ends with a table
 test: quick ray browser ## all quick tests, doctests, examples and golden cases
 
 quick: $(READY) ## the tests that need neither a cluster nor a browser
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser" $(COVER)
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not ray and not browser" $(COVER)
 
 # Ray now and then leaves a process of its own to the garbage collector; that is no failure of a test.
 ray: $(READY) ## the tests on a Ray cluster of three processes on loopback
-	$(BIN)/python -m pytest -q -W "ignore:subprocess:ResourceWarning" -m "ray and not slow" tests
+	$(BIN)/python -m pytest -q -W "ignore:subprocess:ResourceWarning" -m "ray and not slow" tests/ray tests/files/test_safe_path.py
 
 browser: $(READY) ## the tests in Chromium; they skip, and say so, where there is none
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "browser and not slow" tests
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "browser and not slow" tests/browser
 
 unit: $(READY) ## the quick tests without golden cases
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not ray and not browser" --ignore tests/golden
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not ray and not browser" --ignore tests/golden
 
 coverage: $(READY) ## the quick tests, with the share of lines that they run
 	rm -f .coverage .coverage.*

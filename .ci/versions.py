@@ -33,7 +33,7 @@ TOOLS = (
     "import-linter",
     "mlflow-skinny",
 )
-TESTS = ("-m", "not slow and not ray and not browser", "-n", "2", "--dist", "loadfile")
+TESTS = ("-m", "not slow and not ray and not browser", "-n", "2", "--dist", "worksteal")
 
 
 def interpreters() -> dict[str, str]:

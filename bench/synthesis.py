@@ -110,14 +110,14 @@ def from_files(data: dict[str, Any]) -> Any:
     from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource
     from evenhand.benchmarks.synthesis.options import SynthesisOptions
     from evenhand.benchmarks.synthesis.pairs import FramePair
-    from evenhand.benchmarks.synthesis.record import Asked
+    from evenhand.benchmarks.synthesis.record import MeasurementPlan
     from evenhand.compat.his_evaluators.evaluators.base import run_paired
 
     on_one_core()
     nowhere = FeatureTable(Path())
     pairs = [FramePair(str(n), str(n), str(n), *paths) for n, paths in enumerate(data["pairs"])]
     looks = FrameInstruments(FrameSource("synthesised", nowhere), FrameSource("real", nowhere))
-    return run_paired(pairs, ("ssim",), looks, Asked((), SynthesisOptions(image_size=SIDE))).values
+    return run_paired(pairs, ("ssim",), looks, MeasurementPlan((), SynthesisOptions(image_size=SIDE))).values
 
 
 def published_ssim(data: dict[str, Any]) -> float:

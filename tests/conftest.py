@@ -1,23 +1,41 @@
 """Without torch, tests that are marked so are skipped; files that import it at their top are named at the end.
 
 No example that Hypothesis makes has a deadline: on a busy machine it would fail for its time.
+`demos_of` gives the demonstrations of a family to tests that only read them.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from evenhand.core.task import Demo
 
 settings.register_profile("evenhand", deadline=None)
 settings.load_profile("evenhand")
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 _left_out: set[str] = set()
+
+
+@pytest.fixture(scope="session")
+def demos_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Sequence[Demo]]:
+    """The demonstrations of a family, written once per process: a test that changes their files writes its own."""
+    from evenhand import api
+
+    @cache
+    def written(family: str) -> Sequence[Demo]:
+        return api.demo(family, tmp_path_factory.mktemp("demos") / family)
+
+    return written
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

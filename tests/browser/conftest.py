@@ -8,6 +8,8 @@ Without Chromium the tests are skipped and say so; with `EVENHAND_BROWSER=requir
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -44,9 +46,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
-    """Debian's Chromium, driven by Playwright; started once per module."""
+    """Debian's Chromium, driven by Playwright; started once, and ended before tests of other folders."""
     executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     reason = "" if executable else "no chromium on PATH: install Debian's chromium"
     try:
@@ -65,19 +67,35 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def demo_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The folders of all demo runs by task, of every family, with few draws."""
-    from evenhand import api, registry
+    """The folders of all demo runs by task, of every family, with few draws.
 
-    folder = tmp_path_factory.mktemp("demo")
-    found: dict[str, Path] = {}
-    for family in registry.names(registry.BENCHMARKS):
-        if registry.benchmark(family).demo is None:
-            continue
-        for made in api.demo(family, folder / "data" / family):
-            asked: dict[str, Any] = {"data": made.data, "options": quick_options(made, "lps"), "runs": folder / "runs"}
-            run = api.evaluate(made.task, made.predictions, model="demo", draws=40, permutations=40, **asked)
-            assert run.folder is not None
-            found[made.task] = run.folder
+    Processes that test at the same time share them: each begins at another end of the families, and leaves those that
+    another one makes or has made.
+    """
+    from evenhand import registry
+
+    own, worker = tmp_path_factory.getbasetemp(), os.environ.get("PYTEST_XDIST_WORKER", "")
+    folder = (own.parent if worker else own) / "demo"
+    folder.mkdir(exist_ok=True)
+    families = [family for family in registry.names(registry.BENCHMARKS) if registry.benchmark(family).demo is not None]
+    for family in reversed(families) if worker.endswith("1") else families:
+        with (folder / f"{family}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / f"{family}.json").exists():
+                runs = _evaluated_demos(family, folder)
+                (folder / f"{family}.json").write_text(json.dumps(runs), encoding="utf-8")
+    listed = [json.loads((folder / f"{family}.json").read_text(encoding="utf-8")) for family in families]
+    return {task: Path(run) for runs in listed for task, run in runs.items()}
+
+
+def _evaluated_demos(family: str, folder: Path) -> dict[str, str]:
+    from evenhand import api
+
+    found = {}
+    for made in api.demo(family, folder / "data" / family):
+        asked: dict[str, Any] = {"data": made.data, "options": quick_options(made, "lps"), "runs": folder / "runs"}
+        run = api.evaluate(made.task, made.predictions, model="demo", draws=40, permutations=40, **asked)
+        found[made.task] = str(run.folder)
     return found
 
 

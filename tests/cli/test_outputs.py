@@ -1,5 +1,7 @@
 """Outputs are whole, in the user's words when that fails, and never over what they are made from."""
 
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,9 @@ def command(evenhand: Command) -> Command:
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(demos_of: Callable[[str], Sequence[eh.Demo]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outputs")
-    made = next(iter(eh.demo("fairface", folder / "data")))
+    made = demos_of("fairface")[0]
     run = eh.evaluate(made.task, made.predictions, data=made.data, runs=folder / "runs", draws=0, permutations=0)
     assert run.folder is not None
     return run.folder
@@ -61,11 +63,11 @@ WRITING = (
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(demos_of: Callable[[str], Sequence[eh.Demo]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All that the commands below read: data and answers of two families, two runs, requirements, settings, a model."""
     folder = tmp_path_factory.mktemp("inputs")
     answers = eh.demo("fairface", folder / "faces")[0]
-    eh.demo("ijb", folder / "ijb")
+    shutil.copytree(demos_of("ijb")[0].data, folder / "ijb")
     for model in ("a", "b"):
         eh.evaluate(
             answers.task, answers.predictions, data=answers.data, runs=folder / model, draws=0, permutations=0, depth=1

@@ -1,12 +1,14 @@
 """An engine of another package, found by its entry point, as docs/runs.md says."""
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 import evenhand as eh
 from evenhand.core.errors import UnknownNameError
+from evenhand.core.task import Demo
 from evenhand.engines import parse
 
 MODULE = """
@@ -27,7 +29,9 @@ class Counting:
 """
 
 
-def test_an_engine_of_another_package_does_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_engine_of_another_package_does_the_work(
+    demos_of: Callable[[str], Sequence[Demo]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     package = tmp_path / "site"
     info = package / "counting_engine-1.0.dist-info"
     info.mkdir(parents=True)
@@ -38,7 +42,7 @@ def test_an_engine_of_another_package_does_the_work(tmp_path: Path, monkeypatch:
         parse("counting:4")
     monkeypatch.syspath_prepend(str(package))
     engine = parse("counting:4")
-    made = next(made for made in eh.demo("ijb", tmp_path / "data") if made.task == "ijb/test4")
+    made = next(made for made in demos_of("ijb") if made.task == "ijb/test4")
     both = [
         eh.evaluate(made.task, made.predictions, data=made.data, options=made.options, draws=20, engine=each)
         for each in (engine, parse("serial"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,10 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "release"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("release")
-    demo = next(made for made in evenhand.demo("fairface", folder / "data") if made.task == "fairface/gender")
-    found = evenhand.evaluate(demo.task, demo.predictions, data=demo.data, options=demo.options, runs=folder / "runs")
+def run(demos_of: Callable[[str], Sequence[evenhand.Demo]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    demo = next(made for made in demos_of("fairface") if made.task == "fairface/gender")
+    places = {"data": demo.data, "runs": tmp_path_factory.mktemp("runs")}
+    found = evenhand.evaluate(demo.task, demo.predictions, options=demo.options, **places)
     assert found.folder is not None
     return found.folder
 

@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -108,10 +108,9 @@ def test_data_and_predictions_of(family: str, share: float, tmp_path: Path):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> eh.Run:
-    folder = tmp_path_factory.mktemp("run")
-    made = eh.demo("fairface", folder / "data")[0]
-    return eh.evaluate(made.task, made.predictions, data=made.data, runs=folder / "runs", draws=0, permutations=0)
+def run(demos_of: Callable[[str], Sequence[eh.Demo]], tmp_path_factory: pytest.TempPathFactory) -> eh.Run:
+    made, runs = demos_of("fairface")[0], tmp_path_factory.mktemp("run") / "runs"
+    return eh.evaluate(made.task, made.predictions, data=made.data, runs=runs, draws=0, permutations=0)
 
 
 def test_stored_runs(run: eh.Run, share: float, tmp_path: Path):

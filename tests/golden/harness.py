@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -123,6 +124,7 @@ def required() -> frozenset[str]:
     return frozenset(name.strip() for name in os.environ.get("EVENHAND_GOLDEN_REQUIRE", "").split(",") if name.strip())
 
 
+@cache
 def family_module(family: str) -> ModuleType | None:
     """The module that knows a family's cases; None when there is none, or when it needs torch and that is missing."""
     path = HERE / "families" / f"{family}.py"

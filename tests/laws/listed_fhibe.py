@@ -24,7 +24,7 @@ def parts(rng: np.random.Generator, n: int) -> Records:
 def faces(rng: np.random.Generator, n: int) -> Records:
     vectors = rng.integers(-3, 4, (n, 4)).astype(np.float64)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    names = np.array([f"image{number:06d}" for number in rng.permutation(10**6)[:n]])
+    names = np.array([f"image{number:06d}" for number in rng.choice(10**6, n, replace=False)])
     return Records({"item": names, "unit": rng.integers(0, max(n // 3, 1), n), "embedding": vectors}, {})
 
 

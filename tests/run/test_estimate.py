@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from evenhand import registry
 from evenhand.core.options import parse as parse_options
+from evenhand.core.task import Demo
 from evenhand.engines import parse
 from evenhand.run.estimate import Cost, MachineRates, cost_of, measured_rates, probe
 
@@ -51,10 +53,8 @@ def test_no_folder_is_made_for_a_probe(tmp_path: Path):
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_search_costs_probes_times_gallery_times_dimensions(tmp_path: Path):
-    benchmark = registry.benchmark("ijb")
-    assert benchmark.demo is not None
-    demo = next(demo for demo in benchmark.demo(tmp_path) if demo.task in ("ijb/test3", "ijb/test4", "ijb/test5"))
+def test_a_search_costs_probes_times_gallery_times_dimensions(demos_of: Callable[[str], Sequence[Demo]]):
+    demo = next(demo for demo in demos_of("ijb") if demo.task in ("ijb/test3", "ijb/test4", "ijb/test5"))
     task = registry.task(demo.task)
     options = parse_options(task.options, demo.options)
     dataset = task.load(demo.data, options)
@@ -65,10 +65,8 @@ def test_a_search_costs_probes_times_gallery_times_dimensions(tmp_path: Path):
     assert cost.bytes_read > 0
 
 
-def test_the_command_says_bytes_products_and_time(tmp_path: Path):
-    benchmark = registry.benchmark("ijb")
-    assert benchmark.demo is not None
-    demo = benchmark.demo(tmp_path / "demo")[0]
+def test_the_command_says_bytes_products_and_time(demos_of: Callable[[str], Sequence[Demo]], tmp_path: Path):
+    demo = demos_of("ijb")[0]
     chosen = [text for name, value in demo.options.items() for text in ("--set", f"{name}={value}")]
     command = [sys.executable, "-m", "evenhand.cli.main", "evaluate", demo.task, str(demo.predictions), "--dry-run"]
     command += ["--data", str(demo.data), "--runs", str(tmp_path / "runs"), "--json", *chosen]

@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.core.errors import RunError
 from evenhand.store.plain import from_plain
-from evenhand.store.runs import Recorded, read_parts
+from evenhand.store.runs import RecordedParts, read_parts
 
 
 @pytest.mark.parametrize("name", ["../secret.parquet", "/etc/hostname", "..", "", "a\\b"])
@@ -18,6 +18,6 @@ def test_a_part_outside_the_folder_is_not_read(tmp_path: Path, name: str) -> Non
     records = tmp_path / "records"
     records.mkdir()
     part = {"name": name, "sha256": hashlib.sha256(b"secret").hexdigest(), "rows": 1}
-    recorded = from_plain({"fingerprint": "0", "parts": [part]}, Recorded)
+    recorded = from_plain({"fingerprint": "0", "parts": [part]}, RecordedParts)
     with pytest.raises(RunError, match="no file beside it"):
         next(read_parts(records, recorded))

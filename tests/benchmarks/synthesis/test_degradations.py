@@ -136,7 +136,7 @@ def test_networks_with_real_weights_rank_the_degradations(data: Path, tmp_path: 
     from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
     from evenhand.benchmarks.synthesis.options import SynthesisOptions
     from evenhand.benchmarks.synthesis.pairs import FramePair
-    from evenhand.benchmarks.synthesis.record import Asked
+    from evenhand.benchmarks.synthesis.record import MeasurementPlan
     from evenhand.compat.his_evaluators.evaluators.base import run_paired
 
     face = np.ascontiguousarray(skimage.data.astronaut()[:256, 96:352])
@@ -156,7 +156,7 @@ def test_networks_with_real_weights_rank_the_degradations(data: Path, tmp_path: 
         padded[: len(stranger), : stranger.shape[1]] = stranger
         save(str(path), degrade(face, kind, strength, stranger=padded))  # type: ignore[arg-type]  # the kinds of above
         pair = FramePair("a", "a", "a", path, tmp_path / "real.png")
-        found[kind, strength] = run_paired([pair], ("lps", "face-CS"), looks, Asked((), options)).values
+        found[kind, strength] = run_paired([pair], ("lps", "face-CS"), looks, MeasurementPlan((), options)).values
     assert found["blur", 0.05]["lps"] < found["blur", 0.4]["lps"]
     assert found["blur", 0.05]["face-CS"] > found["blur", 0.4]["face-CS"]
     assert found["colour", 0.3]["face-CS"] > 0.7 > found["identity", 0.9]["face-CS"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,13 @@ from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.sections import paper_table
 from evenhand.core.records import Group
 from evenhand.core.results import Verdict
+from evenhand.core.task import Demo
 from evenhand.run.evaluation import evaluate
 
 
 @pytest.fixture(scope="module")
-def demos(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    assert benchmark.demo is not None
-    return {demo.task: demo for demo in benchmark.demo(tmp_path_factory.mktemp("demo"))}
+def demos(demos_of: Callable[[str], Sequence[Demo]]) -> dict[str, Demo]:
+    return {demo.task: demo for demo in demos_of("synthesis")}
 
 
 def group(text: str) -> Group:

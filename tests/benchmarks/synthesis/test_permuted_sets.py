@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import evenhand
-from evenhand import api
+from evenhand.core.task import Demo
 
 
-def test_units_are_permuted_between_groups_when_asked(tmp_path: Path) -> None:
-    demo = next(one for one in api.demo("synthesis", tmp_path / "data") if one.task == "synthesis/cross_imitation")
+def test_units_are_permuted_between_groups_when_asked(
+    demos_of: Callable[[str], Sequence[Demo]], tmp_path: Path
+) -> None:
+    demo = next(one for one in demos_of("synthesis") if one.task == "synthesis/cross_imitation")
     run = evenhand.evaluate(
         demo.task,
         demo.predictions,

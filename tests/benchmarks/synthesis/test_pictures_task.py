@@ -223,12 +223,12 @@ def test_motion_is_measured_across_the_parts_of_a_film(tmp_path: Path) -> None:
     from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource
     from evenhand.benchmarks.synthesis.options import SynthesisOptions
     from evenhand.benchmarks.synthesis.pairs import FramePair
-    from evenhand.benchmarks.synthesis.record import Asked, paired_rows
+    from evenhand.benchmarks.synthesis.record import MeasurementPlan, paired_rows
 
     frames, others = pictures(tmp_path / "a", 7), pictures(tmp_path / "b", 7, wrong=3)
     pairs = [FramePair(f"{n}", "v", "v", tmp_path / f"b/{n:03d}.png", tmp_path / f"a/{n:03d}.png") for n in range(7)]
     nothing = FrameSource("synthesised", FeatureTable(tmp_path)), FrameSource("real", FeatureTable(tmp_path))
-    asked = Asked(("flicker",), SynthesisOptions(image_size=0))
+    asked = MeasurementPlan(("flicker",), SynthesisOptions(image_size=0))
     for part in (256, 3):
         rows = list(paired_rows(pairs, FrameInstruments(*nothing), replace(asked, part=part)))
         values = np.concatenate([block["flicker"] for block in rows])
@@ -241,14 +241,14 @@ def test_faces_are_weighed_over_parts_of_any_size(tmp_path: Path) -> None:
     from evenhand.benchmarks.synthesis.features import FeatureTable
     from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource
     from evenhand.benchmarks.synthesis.pairs import FramePair
-    from evenhand.benchmarks.synthesis.record import Asked, paired_rows
+    from evenhand.benchmarks.synthesis.record import MeasurementPlan, paired_rows
 
     ids = tuple(f"{n}" for n in range(7))
     faces = FeatureTable(tmp_path, ids, {"face": np.eye(7), "face_found": np.arange(7) != 4})
     sides = FrameSource("synthesised", faces, False), FrameSource("real", faces, False)
     pairs = [FramePair(name, "v", "v", tmp_path / name, tmp_path / name) for name in ids]
     for part in (256, 3):
-        rows = list(paired_rows(pairs, FrameInstruments(*sides), Asked(("face-CS",), part=part)))
+        rows = list(paired_rows(pairs, FrameInstruments(*sides), MeasurementPlan(("face-CS",), part=part)))
         cosines, weights = (np.concatenate([block[name] for block in rows]) for name in ("cosine_face", "face_weight"))
         assert np.isnan(cosines).tolist() == [n == 4 for n in range(7)]
         assert weights.tolist() == [0.0 if n == 4 else 1 / 6 for n in range(7)]

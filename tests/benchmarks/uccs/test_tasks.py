@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,17 +20,15 @@ from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.measure import measure
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Results
-from evenhand.core.task import Tools
+from evenhand.core.task import Demo, Tools
 
 FOUND = "FILE,DETECTION_SCORE,BB_X,BB_Y,BB_WIDTH,BB_HEIGHT"
 SCORES = f"{FOUND},S_0007,S_0009"
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("demo")
-    write_demo(folder)
-    return folder
+def demo(demos_of: Callable[[str], Sequence[Demo]]) -> Path:
+    return demos_of("uccs")[0].data
 
 
 @pytest.mark.parametrize("name", ["detection", "identification"])

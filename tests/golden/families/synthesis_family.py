@@ -25,7 +25,7 @@ from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import FramePair, pair_lists
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Flavour, Protocol, Rules
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
-from evenhand.benchmarks.synthesis.record import Asked
+from evenhand.benchmarks.synthesis.record import MeasurementPlan
 from evenhand.compat.his_evaluators.evaluators.base import CROSS, SELF, results_text, run_paired, run_unpaired
 from evenhand.core.measure import measure
 from evenhand.core.records import Records
@@ -61,7 +61,7 @@ def evaluated(
         FrameSource("real", FeatureTable(Path(), ids, real), has_pictures=False),
     )
     run = run_paired if paired else run_unpaired
-    asked = Asked((), SynthesisOptions(batch=batch))
+    asked = MeasurementPlan((), SynthesisOptions(batch=batch))
     return run(pairs, [metric], FrameInstruments(*sides), asked).values[metric]
 
 
@@ -341,7 +341,7 @@ def filled_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mappi
         return tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in ids)
 
     def compare(name: str, ids: list[str], wanted: dict[str, float], asked: list[str], *, paired: bool) -> None:
-        how = Asked((), SynthesisOptions(image_size=size, batch=batch))
+        how = MeasurementPlan((), SynthesisOptions(image_size=size, batch=batch))
         run = run_paired if paired else run_unpaired
         got = run(pairs_of(ids), asked, looks, how).values
         checks.equal(f"{name}.names", list(got), list(wanted))
@@ -384,7 +384,7 @@ def trained_runs(checks: Checks, folder: Path, runs: dict[str, Any], given: Mapp
     side = FrameSource("synthesised", FeatureTable(folder)), FrameSource("real", FeatureTable(folder))
     looks = FrameInstruments(*side, NetworkBuilder(SynthesisOptions(image_size=runs["image_size"]), given=given))
     pairs = tuple(FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in runs["ids"])
-    how = Asked((), SynthesisOptions(image_size=runs["image_size"], batch=runs["batch_size"]))
+    how = MeasurementPlan((), SynthesisOptions(image_size=runs["image_size"], batch=runs["batch_size"]))
     for name, run in (("paired", run_paired), ("unpaired", run_unpaired)):
         got = run(pairs, list(runs[name]), looks, how).values
         checks.equal(f"face_trained_weights.{name}.names", list(got), list(runs[name]))
@@ -410,7 +410,7 @@ def paired_values(
     side = FrameSource("synthesised", FeatureTable(folder)), FrameSource("real", FeatureTable(folder))
     looks = FrameInstruments(*side, NetworkBuilder(options, given=given or {}))
     pairs = [FramePair(i, i, i, folder / paths[i]["pred"], folder / paths[i]["ref"]) for i in ids]
-    return run_paired(pairs, metrics, looks, Asked((), options)).values
+    return run_paired(pairs, metrics, looks, MeasurementPlan((), options)).values
 
 
 def pixel_aggregates(checks: Checks, folder: Path, expected: list[dict[str, Any]]) -> None:
