@@ -659,7 +659,7 @@ HOT = [
         plain.verification,
         "the usual script, no intervals",
         goal="15 times less CPU",
-        repeat=1,
+        peer_repeat=2,
         slow=True,
     ),
     Hot(
@@ -668,7 +668,7 @@ HOT = [
         ijb_c,
         test1_default,
         goal="under 14 s of CPU, 2.5 GB",
-        repeat=1,
+        repeat=2,
         slow=True,
     ),
     Hot(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenhand.core import records
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.membership import groups_of
 from evenhand.core.records import (
@@ -155,6 +156,25 @@ def test_distinct_combinations_are_those_that_occur(seed: int, n: int, text: boo
     )
     assert [found[i] for i in index] == triples
     assert cells["rows"].tolist() == [triples.count(cell) for cell in found]
+
+
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_combinations_are_the_same_when_their_table_would_be_large(
+    monkeypatch: pytest.MonkeyPatch, is_constant: bool
+) -> None:
+    rng = np.random.default_rng(4)
+    first, second = rng.integers(0, 30, 2000), rng.integers(0, 40, 2000)
+    tone = (first + second) % 3 if is_constant else rng.integers(-1, 3, 2000)
+    attributes = {"tone": Attribute.coded(tone, ("a", "b", "c")), "age": Attribute.coded(first % 2, ("old", "young"))}
+    rows = Records({"unit": first, "unit_b": second}, attributes)
+    index, cells = distinct(rows, ["tone", "age"], ["unit", "unit_b"])
+    monkeypatch.setattr(records, "_LARGE_SPAN", 1)
+    again, same = distinct(rows, ["tone", "age"], ["unit", "unit_b"])
+    np.testing.assert_array_equal(again, index)
+    for name in ("unit", "unit_b", "rows"):
+        np.testing.assert_array_equal(same[name], cells[name])
+    for name in attributes:
+        np.testing.assert_array_equal(same.attributes[name].codes, cells.attributes[name].codes)
 
 
 def test_distinct_survives_more_combinations_than_an_integer_can_count() -> None:

@@ -386,6 +386,11 @@ def _combine(
     if not keys:
         return np.zeros(rows, dtype=np.intp), []
     span = math.prod(radices)
+    if span > _LARGE_SPAN and len(keys) > 1:  # gender and age of a unit add no combinations to those of units
+        index, others = _combine(keys[:-1], radices[:-1], offsets[:-1], rows)
+        last = _constant_within(index, keys[-1], len(others[0]))
+        if last is not None:
+            return index, [*others, last]
     if span >= 2**62:
         wide = np.stack([np.asarray(key, dtype=np.int64) for key in keys], axis=1)
         table, inverse = np.unique(wide, axis=0, return_inverse=True)
@@ -425,4 +430,16 @@ def _combine(
     return index, split[::-1]
 
 
+def _constant_within(index: Array, key: Array, count: int) -> Array | None:
+    """(combinations,): the key that all rows of a combination share, which `index` names; None where they differ."""
+    own: Array = np.zeros(count, dtype=key.dtype)
+    for block in blocks(len(index), _AT_ONCE):
+        own[index[block]] = key[block]
+    for block in blocks(len(index), _AT_ONCE):
+        if not np.array_equal(np.take(own, index[block], mode="clip"), key[block]):
+            return None
+    return own
+
+
 _AT_ONCE = 1 << 17  # rows whose codes stay in a core's cache
+_LARGE_SPAN = 1 << 24  # combinations of keys whose table stays in no cache
