@@ -37,9 +37,10 @@ test: quick ray browser ## all quick tests, doctests, examples and golden cases
 quick: $(READY) ## the tests that need neither a cluster nor a browser
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not ray and not browser" $(COVER)
 
+# The test of the safe path comes first: afterwards this process has a cluster, and its addresses would be seen.
 # Ray now and then leaves a process of its own to the garbage collector; that is no failure of a test.
 ray: $(READY) ## the tests on a Ray cluster of three processes on loopback
-	$(BIN)/python -m pytest -q -W "ignore:subprocess:ResourceWarning" -m "ray and not slow" tests/ray tests/files/test_safe_path.py
+	$(BIN)/python -m pytest -q -W "ignore:subprocess:ResourceWarning" -m "ray and not slow" tests/files/test_safe_path.py tests/ray
 
 browser: $(READY) ## the tests in Chromium; they skip, and say so, where there is none
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "browser and not slow" tests/browser
