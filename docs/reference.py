@@ -109,7 +109,7 @@ def field_comments(value: type) -> dict[str, str]:
             target = node.target if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [None])[0]
             if not isinstance(target, ast.Name) or node.end_lineno is None:
                 continue
-            beside = re.match(r"\s*#\s*(?!type:|noqa)(.*)", lines[node.end_lineno - 1][node.end_col_offset :])
+            beside = re.match(r"\s*#(?!\s*(?:type:|noqa))\s*(.*)", lines[node.end_lineno - 1][node.end_col_offset :])
             above = []
             for line in reversed(lines[: node.lineno - 1]):
                 if not line.strip().startswith("# "):

@@ -348,6 +348,12 @@ def test_prepared_rows_of_verification_come_in_the_order_in_which_evaluate_task_
     samples = task.load(root, parse(task.options, {})).samples
     assert len(paths) > 16  # fewer are sorted in another way
     assert paths == [str(root / sample.id) for sample in samples]
+    pytest.importorskip("pandas")
+    frame = table.dataframe.convert_dtypes()  # missing cells are `pandas.NA`, which is neither true nor false
+    frame.loc[frame["filepath"] == paths[0], "multiple_subjects"] = None
+    table.dataframe = frame
+    _, fewer, _ = prepare_evaluation(table, "face_verification", name, None, "m", root, cuda=False)
+    assert set(fewer) < set(paths)
 
 
 # What scripts read off figures

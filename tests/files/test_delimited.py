@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
 from collections.abc import Callable
 from functools import partial
@@ -24,6 +25,7 @@ from evenhand.files.delimited import (
     raise_missing,
     read_table,
 )
+from evenhand.files.inputs import HashingFile
 
 WANTED = {"name": CellKind.TEXT, "x": CellKind.NUMBER, "n": CellKind.INTEGER}
 HEADER = Header(("name", "x", "n", "more"))
@@ -140,6 +142,16 @@ def test_compressed_files_are_told_by_their_content(tmp_path: Path, pack: Callab
     reader = BlockReader(path, PredictionError)
     assert b"".join(body for _, body in reader.blocks(100)) == b"a,0.5,3\n" * 1000
     assert reader.fact.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_disk_that_fails_while_a_plain_file_is_read_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    path = tmp_path / "a.csv"
+    with pytest.raises(DataError, match=r"a\.csv is cut off or damaged: .*Input/output error"):
+        text_files.TextFile(path, DataError, HashingFile(Broken(), path), 3, None).read_all()
 
 
 def test_a_compressed_file_that_is_cut_off_or_expands_without_end_is_refused(

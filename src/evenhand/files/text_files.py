@@ -53,7 +53,7 @@ class TextFile:
                 try:
                     got = stream.readinto(view[filled:])
                 except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-                    raise self.problem(f"{self.path} is cut off or damaged: {error}.") from None
+                    raise self._damaged(error) from None
                 if not got:
                     break
                 filled += got
@@ -61,6 +61,9 @@ class TextFile:
         if self.expanding is not None:
             self._check_expansion(buffer)
         return self._with_line_feeds(buffer)
+
+    def _damaged(self, error: Exception) -> Exception:
+        return self.problem(f"{self.path} is cut off or damaged: {error}.")
 
     def _with_line_feeds(self, fetched: Fetched) -> Fetched:
         if self._is_old_mac is None:
@@ -70,7 +73,10 @@ class TextFile:
     def read_all(self) -> bytes:
         """All that is left."""
         if self.expanding is None:
-            return self._with_line_feeds(self.raw.readall())
+            try:
+                return self._with_line_feeds(self.raw.readall())
+            except OSError as error:
+                raise self._damaged(error) from None
         size = min(max(self.stored + 1, 1 << 16), 64 << 20)
         pieces = [self.fetch(size)]
         while len(pieces[-1]) == size:

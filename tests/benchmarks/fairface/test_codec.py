@@ -198,6 +198,11 @@ def test_confidences_are_found_in_a_table_as_in_json(tmp_path, dataset):
     for text, name in ((lines({"id": 1, "response": answer}), "a.jsonl"), (table, "a.tsv")):
         answers = read(tmp_path, dataset, text, name, confidence="on")
         assert answers.get("val/1.jpg").confidences.gender == 0.75
+    table = f"id\tattribute\tresponse\n1\tgender\t{answer}\n"
+    asked = lines({"id": 1, "attribute": "gender", "response": answer})
+    for text, name in ((asked, "a.jsonl"), (table, "a.tsv")):
+        answers = read(tmp_path, dataset, text, name, confidence="on")
+        assert answers.get("val/1.jpg").confidences.gender == 0.75
 
 
 @pytest.mark.parametrize(

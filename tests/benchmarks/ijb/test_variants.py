@@ -202,7 +202,7 @@ def test_a_target_that_is_no_share_is_a_usage_error(
     synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = run_of(synthetic, tmp_path)
-    for target in ("nan", "-5", "9628", "inf", "much", "101%"):
+    for target in ("nan", "-5", "9628", "inf", "much", "101%", "1e-9999999"):
         assert main(["explain", run, f"--target={target}"]) == 2
         assert "per cent such as 96.28" in capsys.readouterr().err
 
@@ -260,6 +260,8 @@ def test_searches_know_zero_vectors_and_merged_galleries_under_the_usual_names(
     assert policies == {"penalise", "exclude", "zero vector"}
     assert any(row["convention"].startswith("merged_gallery_legacy") for row in rows)
     assert any("ijb_1n.py" in row["public code"] for row in rows)
+    _, older = nearest_to(run, capsys, "0.9", "--quantity", "top1", "--most", "100000")  # as the run's own table has it
+    assert older == rows
     _, rates = nearest_to(run, capsys, "0.9", "--quantity", "TPIR@FPIR=1e-2", "--most", "100000")
     assert {row["quantity"].partition(", ")[2] for row in rates} == {"rank 1", "top 20", "any rank"}
 

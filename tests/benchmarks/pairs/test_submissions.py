@@ -45,6 +45,33 @@ def test_lines_of_pictures_may_stand_in_any_order(folder: Path) -> None:
     assert accuracy(folder, folder) == wanted
 
 
+@pytest.mark.parametrize("header", ["row,picture", "Row,name"])
+def test_columns_of_pictures_may_be_written_otherwise(folder: Path, header: str) -> None:
+    wanted = accuracy(folder, folder)
+    lines = [f"{row},{row}\n" for row in reversed(range(2 * PAIRS))]
+    (folder / "pictures.csv").write_text(header + "\n" + "".join(lines))
+    assert accuracy(folder, folder) == wanted
+
+
+def test_a_line_is_counted_with_the_blank_ones_before_it(folder: Path) -> None:
+    (folder / "mine.csv").write_text("score\n0.5\n\n" + "0.5\n" * 5 + "7\n" + "0.5\n" * (PAIRS - 7))
+    with pytest.raises(PredictionError, match=r"mine\.csv, line 9: 7 lies outside"):
+        results_of(folder / "mine.csv", folder)
+
+
+def test_an_archive_without_its_mirrored_pass_is_told_which_entry_it_lacks(folder: Path) -> None:
+    np.savez(folder / "mine.npz", embeddings=np.load(folder / "embeddings.npy"))
+    with pytest.raises(PredictionError, match="Add an entry embeddings_flip"):
+        results_of(folder / "mine.npz", folder)
+
+
+def test_embeddings_without_rows_beside_names_are_refused_by_their_shape(folder: Path) -> None:
+    np.save(folder / "embeddings.npy", np.float32(1))
+    (folder / "pictures.csv").write_text("ROW,PICTURE\n0,0\n")
+    with pytest.raises(PredictionError, match=r"shape \(\); numbers, \(pictures, dimensions\)"):
+        results_of(folder, folder, flip="none")
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [("0,1", "picture '1' is named twice"), ("1,0", "every number from 0 to 119 once"), ("0,0\n120,120", "121 names")],

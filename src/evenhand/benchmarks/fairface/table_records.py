@@ -234,9 +234,7 @@ class _Columns:
         raw = cells["text"]
         if error := exception_in(raw):
             return failed(raw, error)
-        if asked := attribute_asked(cells):
-            return self.read.about(asked, self.read.decoded(asked, raw))
-        answer = self.read.answer(raw)
+        answer = self.read.answer(raw, attribute_asked(cells))
         if answer.family == "deepface":
             self.family = "deepface"
         return answer

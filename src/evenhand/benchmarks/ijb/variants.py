@@ -39,6 +39,7 @@ from evenhand.search.enrol import Pooling, Templates, enrol_every
 
 _OURS = "no public code that we know"
 _SEARCH_SCRIPT = "ijb_1n.py"
+_MOST_DECIMALS = 300  # of a published number: more are no number of this machine
 _USUAL_CONVENTIONS = ("nearest", "list_style_reference", "merged_gallery_legacy")  # of papers
 _MERGED_NAMES = {  # quantities of the merged gallery, as those of separate ones are called
     **{f"top{rank}": f"rank {rank}" for rank in MergedGallerySearch("").ranks},
@@ -147,7 +148,7 @@ def published_share(printed: str) -> tuple[float, float]:
     is_percent = number.is_finite() and (words.endswith("%") or number > 1)
     whole = Decimal(100 if is_percent else 1)
     exponent = number.as_tuple().exponent
-    if not isinstance(exponent, int) or not 0 <= number <= whole:  # infinite, or not a number
+    if not isinstance(exponent, int) or exponent < -_MOST_DECIMALS or not 0 <= number <= whole:  # or not a number
         raise OptionError(f"--target {printed}: a share such as 0.9628, or per cent such as 96.28, was expected.")
     return float(number / whole), float(Decimal(1).scaleb(min(exponent, 0)) / whole)
 
@@ -159,7 +160,8 @@ def _gives(variant: Variant, wanted: float, step: float) -> bool:
 
 def _about(variants: Sequence[Variant], quantity: str) -> list[Variant]:
     """The variants of a quantity, however it is written; "TPIR@FPIR=1e-2" means that at every rank."""
-    name = _plain(canonical_output(quantity))
+    asked = canonical_output(quantity)
+    name = _plain(_MERGED_NAMES.get(asked.lower(), asked))
     known = list(dict.fromkeys(variant.quantity for variant in variants))
     chosen = [one for one in known if _plain(one) == name] or [
         one for one in known if _plain(one).startswith(f"{name},")

@@ -18,7 +18,7 @@ from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Submitted
 from evenhand.files.arrays import read_npy, read_npz
-from evenhand.files.delimited import CellKind, read_table
+from evenhand.files.delimited import DelimitedTable, read_table
 from evenhand.files.inputs import hash_of
 from evenhand.files.outputs import write_csv, write_npy
 from evenhand.files.writing import make_folder
@@ -42,6 +42,7 @@ class _SubmittedArrays:
     vectors: Array | None = None
     flipped: Array | None = None
     names: tuple[str, ...] | None = None  # of the pictures, row by row; None: in the order of the set
+    lines: Array | None = None  # of the scores, in a table
 
 
 class PairSetCodec(Codec[NDArray[np.float32]]):
@@ -62,6 +63,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         given, warnings = _halved(given, options)
         if options.flip == "sum" and given.flipped is None:
             beside = FLIPPED if given.where.is_dir() else f"{given.where.stem}_flip.npy"
+            beside = "an entry embeddings_flip" if given.where.suffix == ".npz" else beside
             raise PredictionError(
                 f"flip=sum adds the embeddings of the mirrored pictures, and {given.where} has none. Add {beside}, or "
                 "set flip=none."
@@ -119,7 +121,7 @@ def _read(where: Path, options: PairSetOptions) -> _SubmittedArrays:
         where = where if path.name == EMBEDDINGS else path
     if path.suffix == ".csv":
         table = read_table(path, problem=PredictionError)
-        return _SubmittedArrays(where, (table.fact,), _score_column(table.frame, path, options))
+        return _SubmittedArrays(where, (table.fact,), _score_column(table, path, options), lines=table.lines)
     if path.suffix not in (".npy", ".npz"):
         raise PredictionError(f"{path}: a folder, a .npy, an .npz or a table of scores (.csv) was expected.")
     facts: tuple[InputFact, ...] = (hash_of(path, PredictionError),)
@@ -139,7 +141,7 @@ def _read(where: Path, options: PairSetOptions) -> _SubmittedArrays:
     if beside.is_file():
         flipped = read_npy(beside, PredictionError)
         facts += (hash_of(beside, PredictionError),)
-    if path != where and (where / PICTURES).is_file():
+    if array.ndim == 2 and path != where and (where / PICTURES).is_file():
         names, fact = _picture_names(where / PICTURES, len(array))
         facts += (fact,)
     return _SubmittedArrays(where, facts, None, array, flipped, names)
@@ -147,12 +149,17 @@ def _read(where: Path, options: PairSetOptions) -> _SubmittedArrays:
 
 def _picture_names(path: Path, rows: int) -> tuple[tuple[str, ...], InputFact]:
     """The picture of every row of the embeddings; lines may stand in any order where they have a ROW."""
-    table = read_table(path, {"PICTURE": CellKind.TEXT}, PredictionError, optional={"ROW": CellKind.INTEGER})
-    names = [str(name).strip() for name in table.frame["PICTURE"].to_list()]
+    import polars as pl
+
+    table = read_table(path, problem=PredictionError)
+    frame = table.frame
+    columns = {name.strip().upper(): name for name in frame.columns}
+    picture = columns.get("PICTURE", frame.columns[-1])
+    names = [str(name).strip() for name in frame[picture].to_list()]
     if len(names) != rows:
         raise PredictionError(f"{path}: {len(names):,} names, but {rows:,} rows of embeddings.")
-    if "ROW" in table.frame.columns:
-        numbers = table.frame["ROW"].to_numpy()
+    if columns.get("ROW", picture) != picture:
+        numbers = frame[columns["ROW"]].str.strip_chars().cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
         if not np.array_equal(np.sort(numbers), np.arange(rows)):
             raise PredictionError(f"{path}: ROW must have every number from 0 to {rows - 1:,} once.")
         names = [names[line] for line in np.argsort(numbers)]
@@ -251,16 +258,19 @@ def _of_scores(given: _SubmittedArrays, truth: PairSet, options: PairSetOptions)
     scores = table.astype(np.float64).reshape(-1)
     if len(scores) != len(truth):
         raise PredictionError(f"{given.where} has {len(scores):,} scores, but the set has {len(truth):,} pairs.")
-    what, start = ("line", 2) if given.where.suffix == ".csv" else ("entry", 0)  # a table begins with its header
+
+    def place(row: int) -> str:
+        return f"{given.where}, " + (f"entry {row}" if given.lines is None else f"line {given.lines[row]}")
+
     if np.isinf(scores).any():
         row = int(np.flatnonzero(np.isinf(scores))[0])
-        raise PredictionError(f"{given.where}, {what} {row + start}: a score is infinite.")
+        raise PredictionError(f"{place(row)}: a score is infinite.")
     low, high = (-1.0, 1.0) if options.scores == "cosine" else (0.0, 4.0)
     margin = 1e-6
     wrong = np.flatnonzero((scores < low - margin) | (scores > high + margin))
     if len(wrong):
         raise PredictionError(
-            f"{given.where}, {what} {int(wrong[0]) + start}: {scores[wrong[0]]:g} lies outside {low:g} to {high:g}. "
+            f"{place(int(wrong[0]))}: {scores[wrong[0]]:g} lies outside {low:g} to {high:g}. "
             "Scores are cosines (higher means more alike), or with scores=distance squared distances of unit vectors."
         )
     distance = np.clip(2.0 - 2.0 * scores if options.scores == "cosine" else scores, 0.0, 4.0)
@@ -291,9 +301,10 @@ def _coverage(truth: PairSet, missing: int, reason: str, examples: tuple[str, ..
     )
 
 
-def _score_column(frame: Any, path: Path, options: PairSetOptions) -> Array:
+def _score_column(table: DelimitedTable, path: Path, options: PairSetOptions) -> Array:
     import polars as pl
 
+    frame = table.frame
     names = {name.strip().lower(): name for name in frame.columns}
     wanted = options.column.strip().lower() or ("score" if "score" in names else "")
     if not wanted and len(names) == 1:
@@ -307,7 +318,7 @@ def _score_column(frame: Any, path: Path, options: PairSetOptions) -> Array:
     wrong = np.flatnonzero((values.is_null() & (cells != "")).to_numpy())
     if len(wrong):
         raise PredictionError(
-            f"{path}, line {int(wrong[0]) + 2}, column {names[wanted]}: {cells[int(wrong[0])]!r} is no score."
+            f"{path}, line {table.lines[wrong[0]]}, column {names[wanted]}: {cells[int(wrong[0])]!r} is no score."
         )
     return np.asarray(values.fill_null(float("nan")).to_numpy())
 

@@ -159,12 +159,18 @@ def _visible_parts(frame: Any) -> list[list[str]]:
 
 def _verified(frame: Any) -> tuple[Any, list[str]]:
     """The rows that can be in a pair, by subject: one subject in the picture, two or more pictures of it."""
-    several, subjects = (
-        [None if cell is None or cell != cell else str(cell) for cell in _listed(frame, column)]
-        for column in ("multiple_subjects", "subject_id")
-    )
+    several, subjects = (_texts(frame, column) for column in ("multiple_subjects", "subject_id"))
     frame = _taken(frame, rows_in_pairs(rows_alone(several), subjects), index=False)
     return frame, _listed(frame, "filepath")
+
+
+def _texts(frame: Any, column: str) -> list[str | None]:
+    """The cells of a column as text; None for missing ones, in whatever way the frame writes that."""
+    import narwhals as nw
+
+    series = nw.from_native(frame, eager_only=True)[column]
+    is_missing = series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()
+    return [None if lacks else str(cell) for cell, lacks in zip(series.to_list(), is_missing.to_list(), strict=True)]
 
 
 def _corners(frame: Any, column: str) -> list[list[float]]:
