@@ -52,3 +52,24 @@ def test_nothing_to_do_starts_nothing() -> None:
     before = threading.active_count()
     assert list(ahead([], len, workers=2, depth=2)) == []
     assert threading.active_count() == before
+
+
+def test_no_thread_outlives_the_iteration() -> None:
+    """A thread that frees a network while the interpreter shuts down aborts the whole process."""
+    before = threading.active_count()
+    assert len(list(ahead(range(8), abs, workers=3, depth=2))) == 8
+    assert threading.active_count() == before
+
+
+def test_whoever_stops_early_leaves_no_thread_and_no_further_work() -> None:
+    before, begun = threading.active_count(), []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        time.sleep(0.05)
+
+    outcomes = ahead(range(100), work, workers=2, depth=20)
+    next(outcomes)
+    outcomes.close()  # type: ignore[attr-defined]  # a generator
+    assert threading.active_count() == before
+    assert len(begun) < 10

@@ -1,7 +1,8 @@
 """Work that threads do a little ahead of whoever needs it, in order, and with a limit on every piece.
 
 Some damaged files keep a decoder busy for ever. A piece that takes too long is left behind: it is named, another thread
-takes over, and the others go on. The thread that hangs ends with the program.
+takes over, and the others go on. The thread that hangs ends with the program; all others end with the iteration, since
+what a thread holds, such as a network, can't be freed safely while the interpreter shuts down.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import Generic, NamedTuple, TypeVar
 
 TIME_LIMIT = 60.0
 """Seconds after which a picture counts as one that can't be read; a sound one takes a fraction of a second."""
+
+_PATIENCE = 5.0  # seconds for the pieces in work when nobody asks for more
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -58,6 +62,7 @@ class _Piece(Future[Out], Generic[In, Out]):
         super().__init__()
         self.given = given
         self.begun: float | None = None
+        self.worker: threading.Thread | None = None
 
     def patience(self, limit: float) -> float:
         """Seconds for which it is still waited for."""
@@ -68,13 +73,15 @@ class _WorkerThreads(Generic[In, Out]):
     """Threads that take pieces in order; one that hangs is replaced."""
 
     def __init__(self, work: Callable[[In], Out], workers: int) -> None:
-        self.work, self.workers, self.started = work, workers, 0
+        self.work, self.workers = work, workers
+        self.threads: list[threading.Thread] = []
+        self.hanging: list[threading.Thread | None] = []
         self.tasks: queue.SimpleQueue[_Piece[In, Out] | None] = queue.SimpleQueue()
 
     def give(self, given: In) -> _Piece[In, Out]:
         piece: _Piece[In, Out] = _Piece(given)
         self.tasks.put(piece)
-        if self.started < self.workers:
+        if len(self.threads) < self.workers:
             self._start()
         return piece
 
@@ -83,22 +90,31 @@ class _WorkerThreads(Generic[In, Out]):
         while not piece.done():
             wait([piece], piece.patience(limit))
             if not piece.done() and piece.begun is not None and time.monotonic() - piece.begun >= limit:
+                self.hanging.append(piece.worker)
                 self._start()
                 return Ahead(None, time.monotonic() - asked)
         return Ahead(piece.result(), time.monotonic() - asked)
 
     def dismiss(self) -> None:
-        """Let every thread go, when it is done with what it has."""
-        for _ in range(self.started):
+        """Let every thread go, and wait for those that do not hang; pieces that were not begun are left."""
+        with suppress(queue.Empty):
+            while True:
+                self.tasks.get_nowait()
+        for _ in self.threads:
             self.tasks.put(None)
+        until = time.monotonic() + _PATIENCE
+        for thread in self.threads:
+            if thread not in self.hanging:
+                thread.join(max(0.0, until - time.monotonic()))
 
     def _start(self) -> None:
-        self.started += 1
-        threading.Thread(target=self._run, name=f"pictures-{self.started}", daemon=True).start()
+        name = f"pictures-{len(self.threads) + 1}"
+        self.threads.append(threading.Thread(target=self._run, name=name, daemon=True))
+        self.threads[-1].start()
 
     def _run(self) -> None:
         while (piece := self.tasks.get()) is not None:
-            piece.begun = time.monotonic()
+            piece.worker, piece.begun = threading.current_thread(), time.monotonic()
             try:
                 piece.set_result(self.work(piece.given))
             except BaseException as error:  # is raised where the piece is asked for
