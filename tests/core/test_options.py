@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from evenhand.core.errors import OptionError, UnknownNameError
 from evenhand.core.options import Options, as_plain, facts, option, parse
-from evenhand.stats.settings import Settings
+from evenhand.stats.settings import Settings, margin_of
 
 
 @dataclass(frozen=True)
@@ -66,3 +67,29 @@ def test_a_number_of_400_digits_is_refused_in_words(name: str):
     huge = int("1" * 400)
     with pytest.raises(OptionError, match=name):
         Settings.make({name: {"a": huge} if name == "margins" else huge})
+
+
+@pytest.mark.parametrize(
+    ("given", "margins"),
+    [
+        ("psnr=1.0, ssim=0.1", {"psnr": 1.0, "ssim": 0.1}),
+        ("verification.TAR@FAR=1e-4=0.02", {"verification.TAR@FAR=1e-4": 0.02}),
+        ("search.TPIR@FPIR=0.01, rank 1=0.02;CMC=0.1", {"search.TPIR@FPIR=0.01, rank 1": 0.02, "CMC": 0.1}),
+    ],
+)
+def test_a_margin_is_set_for_any_value_by_its_name(given: str, margins: dict[str, float]):
+    assert Settings.make({"margins": given}).margins == margins
+
+
+@pytest.mark.parametrize("given", ["0.05", "=0.05", "psnr=1,0.05", {"": 0.05}])
+def test_a_margin_without_a_name_is_refused(given: object):
+    with pytest.raises(OptionError, match="name=a number"):
+        Settings.make({"margins": given})
+
+
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [("TAR@FAR=1e-4", "TAR@FAR=0.0001"), ("TPR@score=1e+06", "TPR@score=1e+06"), ("a=007", "a=007")],
+)
+def test_a_margin_reaches_its_value_however_numbers_are_written(given: str, output: str):
+    assert margin_of(Settings(margins={f"rates.{given}": 0.3}), "rates", output, np.array([0.5])) == 0.3

@@ -12,6 +12,7 @@ from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Contrast, Status, Verdict
 from evenhand.reporting.display import shown
 from evenhand.reporting.html import page_html
+from evenhand.reporting.phrases import gap_sentence, in_words
 from evenhand.reporting.reported import Reported, report_page
 from evenhand.reporting.sections import badge, finding, standard, with_added
 
@@ -268,3 +269,17 @@ def test_without_resampling_the_report_says_so_and_shows_no_count_of_units(resul
         assert "large enough" not in said
     table = tables(section(without, "summary"))["match by tone"]
     assert {row[table.columns.index("units")] for row in table.rows} == {None}
+
+
+def test_groups_with_one_value_have_neither_a_worst_nor_a_best(results):
+    alike = tuple(replace(summary, values={"max_gap": 0.0}, best=summary.worst) for summary in results.summaries)
+    results = replace(results, summaries=alike)
+    table = next(t for found in standard(results) for t in tables(found).values() if "Gap between" in t.title)
+    row = dict(zip(table.columns, table.rows[0], strict=True))
+    assert (row["worst"], row["best"]) == ("–", "–")
+    assert gap_sentence(alike[0], "%").startswith("By tone: all groups have the same value.")
+
+
+def test_a_share_in_a_sentence_has_as_many_digits_as_its_interval(results):
+    one = replace(results.estimates[0], value=0.985, low=0.979, high=0.989)
+    assert in_words(one, "%").replace("\xa0", " ") == "98.5 % (95 % CI 97.9–98.9 %)"

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -369,6 +370,31 @@ def test_a_difference_without_rows_says_why_there_are_none(tmp_path: Path, tiny_
     data, predictions = tiny_data
     run = evaluate(tiny.task, predictions, data, runs=tmp_path / "runs", rows="none", **QUICK)
     assert "--rows all" in store.diff(run, run).rows.reason
+
+
+def test_runs_of_different_tasks_have_no_difference(tiny_data: Files):
+    data, predictions = tiny_data
+    first = evaluate(tiny.task, predictions, data, **QUICK)
+    second = evaluate(replace(tiny.task, name="tiny/other"), predictions, data, **QUICK)
+    with pytest.raises(RunError, match=f"a run of {tiny.task.name}.* one of tiny/other. Give two runs of one task"):
+        store.diff(first, second)
+
+
+def test_functions_with_arguments_set_before_are_code_of_where_they_are_written():
+    assert set(code_facts([partial(replace, tiny.task), partial(tiny.task.load)])) == {
+        "dataclasses",
+        "evenhand",
+        "tiny",
+    }
+
+
+def test_a_margin_of_a_value_that_does_not_exist_is_told(tiny_data: Files):
+    data, predictions = tiny_data
+    told: list[str] = []
+    evaluate(tiny.task, predictions, data, margins={"found": 0.1, "score.mena": 0.2}, warn=told.append, **QUICK)
+    (about,) = (message for message in told if "margins" in message)
+    assert about.startswith(f"margins: {tiny.task.name} has no value 'score.mena', so it has no effect.")
+    assert "score.mean" in about
 
 
 class Ruler:

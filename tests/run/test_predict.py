@@ -14,6 +14,7 @@ import tiny
 from evenhand.core.errors import ModelError, RunError, UnknownNameError
 from evenhand.core.task import Answers, Codec, Sample, Unanswered
 from evenhand.engines import parse
+from evenhand.instruments.errors import PictureError
 from evenhand.models.python import ModelFile
 from evenhand.run import evaluate, find_model, predict
 from evenhand.store.journal import Journal, UnwritableError, asked_before, read_journal
@@ -117,6 +118,19 @@ def test_a_model_that_raises_keeps_its_answers_and_resume_asks_for_the_rest(tmp_
     assert outcome.asked_again == ("00100.jpg",)
     calm = predict(tiny.task, Given(good), data, runs=tmp_path / "calm")
     assert outcome.file.read_bytes() == calm.file.read_bytes()
+
+
+def test_a_picture_that_the_model_can_not_read_is_told_with_what_is_kept(tmp_path: Path, tiny_data: Files):
+    def reading(samples: Any) -> Iterator[tuple[str, float]]:
+        for number, sample in enumerate(samples):
+            if number == 3:
+                raise PictureError("img/3.jpg", "there is no such file.")
+            yield sample.id, score(sample)
+
+    with pytest.raises(
+        ModelError, match=r"raised img/3\.jpg: there is no such file\. It was working.* 3 answers are kept"
+    ):
+        predict(tiny.task, Given(reading), tiny_data[0], runs=tmp_path)
 
 
 def test_predictions_are_asked_anew_unless_resume_is_said(tmp_path: Path, tiny_data: Files):

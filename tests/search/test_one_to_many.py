@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand.core.blas import OneThread
 from evenhand.search import one_to_many
 from evenhand.search.enrol import Templates
 from evenhand.search.one_to_many import Searched, search, search_scores
@@ -30,13 +31,13 @@ def matrix(probes: Templates, gallery: Templates) -> np.ndarray:
     return scores
 
 
-@pytest.mark.parametrize(("block", "tile", "kept"), [(1024, 4096, 4), (5, 3, 4), (7, 4, 0), (1, 1, 1)])
+@pytest.mark.parametrize(("block", "tile", "waiting"), [(1024, 4096, 100), (5, 3, 100), (7, 4, 0), (1, 1, 3)])
 def test_blocks_of_any_size_find_what_the_whole_matrix_shows(
-    block: int, tile: int, kept: int, monkeypatch: pytest.MonkeyPatch
+    block: int, tile: int, waiting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(one_to_many, "_PROBES", block)
     monkeypatch.setattr(one_to_many, "_TILE", tile)
-    monkeypatch.setattr(one_to_many, "_ENTRIES_KEPT", 8 * kept)
+    monkeypatch.setattr(one_to_many, "_MOST_NEAR", waiting)
     probes, gallery = whole_numbers(60, 6, 1), whole_numbers(40, 6, 3)
     rng = np.random.default_rng(9)
     probe_subject, gallery_subject = rng.integers(0, 40, 60), rng.integers(0, 25, 40)  # several templates per person
@@ -101,3 +102,41 @@ def test_every_product_is_formed_once_wherever_the_mates_are(monkeypatch: pytest
     found = search(probes, person[:64], Templates(gallery, np.ones(320, dtype=np.bool_), 0), person)
     assert len(formed) == 2 * 20
     assert found.mate.tolist() == pytest.approx([1.0] * 64, abs=1e-6)
+
+
+def test_embeddings_that_are_all_alike_tie_with_every_mate() -> None:
+    alike = np.full((9_000, 16), 0.25, dtype=np.float32)
+    every = Templates(alike, np.ones(len(alike), np.bool_), 0)
+    probes = Templates(alike[:40], np.ones(40, np.bool_), 0)
+    found = search(probes, np.arange(40) * 200, every, np.arange(9_000))
+    assert found.above.tolist() == [0] * 40
+    assert found.tied.tolist() == [8_999] * 40
+
+
+def test_scores_that_differ_from_the_mates_by_one_bit_are_no_ties() -> None:
+    rng = np.random.default_rng(5)
+    last_bits = rng.integers(0, 50, 9_000) * 2.0**-24
+    gallery = Templates(np.stack([np.full(9_000, 0.5), last_bits], 1).astype(np.float32), np.ones(9_000, np.bool_), 0)
+    probes = Templates(np.ones((30, 2), np.float32), np.ones(30, np.bool_), 0)
+    subject = (np.arange(30) * 7_919) % 9_000
+    found = search(probes, subject, gallery, np.arange(9_000))
+    assert_same(found, search_scores(matrix(probes, gallery), subject, np.arange(9_000)))
+    assert len(np.unique(found.above)) > 10
+    assert found.tied.min() > 100
+
+
+def test_vectors_of_any_length_have_exact_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_to_many, "_TILE", 16)
+    rng = np.random.default_rng(3)
+    direction = rng.standard_normal(32)
+    vectors = (30 * direction + 1e-4 * rng.standard_normal((200, 32))).astype(np.float32)
+    every = Templates(vectors, np.ones(200, np.bool_), 0)
+    subject = rng.permutation(200)
+    found = search(every, subject, every, np.arange(200))
+    assert found.above.max() > 150  # by the last digits of a product alone
+    scores = np.empty((200, 200), dtype=np.float32)
+    order = np.argsort(subject)
+    with OneThread().held():
+        for start in range(0, 200, 16):
+            scores[order, start : start + 16] = np.matmul(vectors[order], vectors[start : start + 16].T)
+    assert_same(found, search_scores(scores, subject, np.arange(200)))

@@ -35,6 +35,12 @@ def test_rows_of_one_item_are_told_apart_by_kind_and_by_order():
     assert found.worst[0].columns == (Change("score", 0.3, 0.9),)
 
 
+def test_rows_of_one_item_are_named_by_the_attribute_that_tells_them_apart():
+    before = rows(["a", "a", "b"], [0.1, 0.2, 0.3], ["light", "dark", "dark"])
+    after = rows(["a", "a", "b"], [0.1, 0.9, 0.4], ["light", "dark", "dark"])
+    assert [change.item for change in compare_rows(before, after).worst] == ["a, tone dark", "b"]
+
+
 def test_rows_of_one_run_alone_are_counted_and_named():
     found = compare_rows(rows(["a", "b"], [1, 2]), rows(["b", "c", "d"], [2, 3, 4]))
     assert (found.only_first, found.only_second) == (1, 2)

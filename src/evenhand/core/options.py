@@ -138,10 +138,15 @@ def _converted(value: Any, kind: Any) -> Any:
         raise ValueError(value)
     if origin is Mapping:
         inner = get_args(kind)[1]
-        pairs = (
-            [part.partition("=")[::2] for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-        )
-        return {str(name).strip(): _converted(part, inner) for name, part in dict(pairs).items()}
+        # Names may have signs of equality ("TAR@FAR=0.001=0.02"), and commas where semicolons stand between entries.
+        pairs = value
+        if isinstance(value, str):
+            entries = value.split(";" if ";" in value else ",")
+            pairs = [entry.rpartition("=")[::2] for entry in entries if entry.strip()]
+        named = {str(name).strip(): _converted(part, inner) for name, part in dict(pairs).items()}
+        if "" in named:
+            raise ValueError(value)
+        return named
     if origin is tuple:
         inner = get_args(kind)[0]
         parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value

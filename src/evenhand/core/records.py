@@ -317,7 +317,10 @@ def distinct(rows: Records, by: Sequence[str] = (), columns: Sequence[str] = ())
     picked: dict[str, Array] = {
         name: values[name][codes] for name, codes in zip(columns, combinations_[: len(columns)], strict=True)
     }
-    picked["rows"] = np.bincount(index, minlength=len(combinations_[0]) if combinations_ else min(len(rows), 1))
+    if combinations_:
+        picked["rows"] = np.bincount(index, minlength=len(combinations_[0]))
+    else:
+        picked["rows"] = np.full(min(len(rows), 1), len(rows), dtype=np.int64)
     attributes = {}
     for name, codes in zip(by, combinations_[len(columns) :], strict=True):
         attribute = rows.attributes[name]
@@ -384,7 +387,7 @@ def _combine(
 ) -> tuple[Array, list[Array]]:
     """Each row's combination of keys as one code, and the keys of every combination that occurs."""
     if not keys:
-        return np.zeros(rows, dtype=np.intp), []
+        return np.broadcast_to(np.intp(0), rows), []  # one number in memory, however many rows
     span = math.prod(radices)
     if span > _LARGE_SPAN and len(keys) > 1:  # gender and age of a unit add no combinations to those of units
         index, others = _combine(keys[:-1], radices[:-1], offsets[:-1], rows)

@@ -37,6 +37,7 @@ def limit_of(variable: str, usual: int) -> int:
 
 
 _BLOCK = 1 << 20
+_HANDED_OVER = 8 << 20  # bytes at once
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell hands over as a file
 MOST_PIXELS = limit_of("EVENHAND_MOST_PIXELS", 89_478_485)  # a decoded one is held in under 1 GB
 _LONGEST_TOML = 1_000_000
@@ -108,15 +109,23 @@ class FollowingHash:
         self._path, self._problem = Path(path), problem
         self._digest, self._done = hashlib.sha256(), 0
         self._thread = ThreadPoolExecutor(1)
+        self._waiting: list[memoryview] = []  # not handed over yet: to wake a thread for every block costs too much
         self._pending: Future[None] | None = None
 
     def follow(self, start: int, data: memoryview) -> None:
         """Hash bytes of the file from `start` on, which nobody changes until they are hashed; earlier ones wait."""
         if start <= self._done < start + len(data):
-            if self._pending is not None:
-                self._pending.result()  # so that at most two blocks are held
-            self._pending = self._thread.submit(self._digest.update, data[self._done - start :])
+            self._waiting.append(data[self._done - start :])
             self._done = start + len(data)
+            if sum(map(len, self._waiting)) >= _HANDED_OVER:
+                if self._pending is not None:
+                    self._pending.result()  # so that little is held
+                self._pending = self._thread.submit(self._hash, self._waiting)
+                self._waiting = []
+
+    def _hash(self, blocks: list[memoryview]) -> None:
+        for block in blocks:
+            self._digest.update(block)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FollowingHash, (self._path, self._problem)  # in another process it begins anew
@@ -124,6 +133,8 @@ class FollowingHash:
     def fact(self) -> InputFact:
         """What the file is; the rest of it is read."""
         self._thread.shutdown()
+        self._hash(self._waiting)
+        self._waiting = []
         with opened(self._path, self._problem) as file:
             file.seek(self._done)
             while block := file.read(_BLOCK):

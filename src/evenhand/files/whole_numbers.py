@@ -16,7 +16,7 @@ from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.inputs import Problem, Source, hashed, read
 
-_BLOCK = 1 << 17  # bytes that stay in a core's cache
+_BLOCK = 1 << 18  # bytes that stay in a core's cache
 _LONGEST = 8  # digits of a number
 _MARK = b"\xef\xbb\xbf"  # some programs begin UTF-8 text with it
 _SEPARATORS = {",": b",", " ": b" \t"}
@@ -85,30 +85,31 @@ def _parsed(lines: bytes, width: int, separator: str) -> NDArray[np.int32] | Non
     digit = text - np.uint8(ord("0"))
     is_digit = digit < 10
     ends = np.flatnonzero(~is_digit)[_LONGEST - 1 :]  # of cells, after the end of the line before
-    length = np.diff(ends) - 1
+    beyond = np.diff(ends)  # one more than a cell has digits
     ends = ends[1:]
-    if not len(ends) or len(ends) % width or length.min() < 1 or length.max() > _LONGEST:
+    if not len(ends) or len(ends) % width or beyond.min() < 2 or (longest := beyond.max() - 1) > _LONGEST:
         return np.empty((width, 0), dtype=np.int32) if not lines.strip() else None
     marks = text.take(ends).reshape(-1, width)
-    allowed = [marks[:, :-1] == mark for mark in _SEPARATORS[separator]]
-    if not np.logical_or.reduce(allowed).all() or not (marks[:, -1] == ord("\n")).all():
+    between = marks[:, :-1]
+    is_plain = (between == ord(separator)).all() or np.isin(between, list(_SEPARATORS[separator])).all()
+    if not is_plain or not (marks[:, -1] == ord("\n")).all():
         return None
     once = is_digit.view(np.uint8)
     digit *= once
     two = digit[:-1] * np.uint8(10)  # the number of two digits that ends at each byte but the first
     two += digit[1:]
     two *= once[1:]
-    four = two[:-2].astype(np.uint16)  # of four digits, at each byte but the first three
-    four *= np.uint16(100)
+    # At place p + 4 the number of four digits before byte p, at place p the one before that: both halves of a number.
+    before = np.empty(len(text) + 8, dtype=np.uint16)
+    four = before[8 : len(text) + 5]
+    np.multiply(two[:-2], np.uint16(100), out=four)
     four *= once[2:-1]
     four += two[2:]
-    ends -= 4
-    numbers = four.take(ends).astype(np.int32)
-    if length.max() > 4:
-        ends -= 4
-        higher = four.take(ends).astype(np.int32)
+    numbers = before[4:].take(ends).astype(np.int32)
+    if longest > 4:
+        higher = before.take(ends).astype(np.int32)
         higher *= np.int32(10_000)
-        higher *= length > 4
+        higher *= beyond > 5
         numbers += higher
     return numbers.reshape(-1, width).T
 

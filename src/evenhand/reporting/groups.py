@@ -21,6 +21,7 @@ from evenhand.reporting.phrases import (
     counted_units,
     direction_of,
     distance_words,
+    end_words,
     group_words,
     levels,
     listed,
@@ -168,7 +169,7 @@ def gaps(results: ShownResults) -> list[Block]:
         gap = summary.values.get("max_gap")
         if isinstance(gap, float):
             mean, p = (summary.reference.mean, summary.reference.p) if summary.reference else (None, None)
-            ends = levels(summary.worst), levels(summary.best), len(summary.eligible), len(summary.excluded)
+            ends = *end_words(summary), len(summary.eligible), len(summary.excluded)
             both = Interval(gap, unit=points), Interval(mean, unit=points)
             rows.append((by_words(summary.by), *both, p_value(p), *ends))
         else:

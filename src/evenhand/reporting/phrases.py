@@ -11,7 +11,7 @@ from evenhand.core.page import Interval
 from evenhand.core.records import MISSING, Group
 from evenhand.core.results import Contrast, Estimate, Method, Results, Status, Summary, Verdict
 from evenhand.files.packaged import packaged_table
-from evenhand.reporting.rounding import interval, number, p_value, percent, share_range
+from evenhand.reporting.rounding import interval, number, p_value, percent, range_places, share_range
 
 WORDING: Mapping[str, Mapping[str, str]] = packaged_table(__package__, "wording.toml", dict[str, dict[str, str]])
 """What things are called in reports: tables of words, by name."""
@@ -94,7 +94,8 @@ def in_words(estimate: Estimate, unit: str = "", confidence: float = 0.95) -> st
         return percent(estimate.value) if unit else number(estimate.value)
     sure = percent(confidence)
     if unit:
-        return f"{percent(estimate.value)} ({sure} CI {share_range(estimate.low, estimate.high)})"
+        places = range_places(estimate.low, estimate.high)
+        return f"{percent(estimate.value, places)} ({sure} CI {share_range(estimate.low, estimate.high)})"
     limits = interval(as_cell(estimate)).partition(" [")
     return f"{limits[0]} ({sure} CI {limits[2].rstrip(']').replace(', ', ' to ')})"
 
@@ -164,14 +165,22 @@ def detectable(estimate: Estimate, overall: Estimate | None) -> float | None:
     return float(detectable_by_error((errors[0] ** 2 + errors[1] ** 2) ** 0.5))
 
 
+def end_words(summary: Summary) -> tuple[str, str]:
+    """The worst and the best group; neither where all have the same value."""
+    return ("–", "–") if summary.values.get("max_gap") == 0 else (levels(summary.worst), levels(summary.best))
+
+
 def gap_sentence(summary: Summary, unit: str = "") -> str:
     """The gap, with the one that is expected by chance alone."""
     by = by_words(summary.by)
     gap = summary.values.get("max_gap")
     if gap is None or isinstance(gap, Undefined):
         return f"By {by}: {gap.reason if isinstance(gap, Undefined) else 'no gap was computed'}."
-    ends = f"{levels(summary.worst)} performs worst, {levels(summary.best)} best"
+    worst, best = end_words(summary)
+    ends = f"{worst} performs worst, {best} best"
     text = f"By {by}: lowest and highest group are {distance_words(gap, unit)} apart ({ends})."
+    if gap == 0:
+        text = f"By {by}: all groups have the same value."
     if summary.reference is not None:
         p = p_value(summary.reference.p)
         text += f" Expected by chance alone: about {distance_words(summary.reference.mean, unit)} "

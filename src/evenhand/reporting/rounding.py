@@ -80,16 +80,16 @@ def share_places(value: float, low: float | None, high: float | None) -> int:
     return 1 if size >= 0.1 or size == 0 else min(1 - math.floor(math.log10(size)), 6)
 
 
-def percent(value: float | None) -> str:
-    """A share in a sentence.
+def percent(value: float | None, least_places: int = 0) -> str:
+    """A share in a sentence, with so many decimals or more where it would else be nothing or all.
 
-    >>> percent(0.6543), percent(0.0001), percent(None), percent(1.0), percent(0.9996)
-    ('65\xa0%', '0.01\xa0%', '–', '100\xa0%', '99.96\xa0%')
+    >>> percent(0.6543), percent(0.0001), percent(None), percent(1.0), percent(0.9996), percent(0.985, 1)
+    ('65\xa0%', '0.01\xa0%', '–', '100\xa0%', '99.96\xa0%', '98.5\xa0%')
     """
     if value is None:
         return "–"
     share = 100 * value
-    for places in range(4):
+    for places in range(least_places, 4):
         text = f"{share:.{places}f}"
         rest = min(abs(share), abs(100 - share))
         if rest == 0 or float(text) not in (0.0, 100.0):
@@ -105,8 +105,13 @@ def share_range(low: float | None, high: float | None) -> str:
     """
     if low is None or high is None:
         return ""
-    places = 0 if high - low >= 0.02 else 1
+    places = range_places(low, high)
     return f"{100 * low:.{places}f}–{100 * high:.{places}f}\N{NO-BREAK SPACE}%"
+
+
+def range_places(low: float, high: float) -> int:
+    """Decimals of per cent that tell the limits of a share, and the share between them, apart."""
+    return 0 if high - low >= 0.02 else 1
 
 
 def _fixed(value: float, places: int) -> str:

@@ -27,7 +27,7 @@ from evenhand.run.analysis import RowTallies, in_metric_order, plain_estimates, 
 from evenhand.run.places import folder_of, model_of, place_of
 from evenhand.run.providers import LazyInstruments
 from evenhand.run.recording import KEPT, CheckpointingEngine, Recorder, kept_parts, reporting_to, share, stored_before
-from evenhand.stats.settings import Settings
+from evenhand.stats.settings import Settings, unused_margins
 from evenhand.store.caches import FOLDER as CACHE
 from evenhand.store.manifest import (
     FILENAME,
@@ -146,6 +146,7 @@ def evaluate(
         warn=warn,
         clock=clock,
     )
+    _warn_of_margins(job)
     with clock.time("fingerprint"):
         manifest = job.manifest(hash_media=hash_media)
     if runs is None:
@@ -163,6 +164,17 @@ def _groups(task: Task[Any, Any], dataset: Dataset[Any], by: Sequence[str] | Non
             if name not in dataset.levels:
                 raise UnknownNameError("attribute", name, dataset.levels)
     return tuple(dict.fromkeys(by))
+
+
+def _warn_of_margins(job: _EvaluationJob) -> None:
+    """Name margins that are set for no value here: a mistyped name, or one of another task in a file of settings."""
+    known = [name for metric in job.metrics for name in (metric.name, *(f"{metric.name}.{o}" for o in metric.outputs))]
+    unknown = unused_margins(job.settings, known)
+    if unknown:
+        job.warn(
+            f"margins: {job.task.name} has no value {', '.join(map(repr, unknown))}, so it has no effect. A margin is "
+            f"set for a metric or one of its values: {', '.join(known)}."
+        )
 
 
 def _stored(job: _EvaluationJob, manifest: Manifest, runs: Path, *, force: bool) -> Run:

@@ -295,6 +295,8 @@ class _PredictionSession:
         try:
             for sample, answer in model.predict(self.samples_to_ask()):
                 self.store_answer(sample, plain_answer(codec, answer))
+        except DataError as error:  # of a file that the model wanted to read
+            raise ModelError(self._stopped(str(error).rstrip("."))) from error
         except EvenhandError:
             raise
         except Exception as error:

@@ -79,6 +79,12 @@ def pair_scores(
     return scores
 
 
+def rounding_error(dimensions: int) -> float:
+    """How far the product of two unit vectors in single precision may be off: half a unit in the last place for every
+    addition, and what the lengths themselves are off."""
+    return (dimensions + 8) * 2.0**-24
+
+
 def scores_in_double(templates: Templates, first: Array, second: Array) -> NDArray[np.float64]:
     """As `pair_scores` in double precision, for few pairs: only vectors that are being multiplied are converted."""
     scores, lengths = np.full(len(first), -np.inf), _lengths_in_double(templates.vectors)
@@ -111,9 +117,7 @@ def _score_strip(height: int, strip: int, place: Workplace) -> NDArray[np.floati
     """The scores of the pairs whose first template is in a strip of rows, block after block of the list."""
     rows, columns, entry, ends = place.shared
     strip_rows = rows[strip * height : (strip + 1) * height]
-    products = np.empty((len(strip_rows), len(columns)), dtype=rows.dtype)
-    for block in blocks(len(columns), _TILE):
-        np.matmul(strip_rows, columns[block].T, out=products[:, block])
+    products = strip_rows @ columns.T
     flat, scores, done = products.reshape(-1), np.empty(int(np.diff(ends[:, strip : strip + 2]).sum()), rows.dtype), 0
     for segment in _segments(ends, strip):
         entries = entry[segment]  # within the products: no second look is needed

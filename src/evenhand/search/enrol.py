@@ -128,9 +128,8 @@ def enrol(
         pooled = _pooled(template, face, weights, members.templates, embeddings, flipped, pooling)
     lengths = _lengths(pooled)
     if not np.isfinite(lengths).all():
-        row = _first_not_finite(embeddings, flipped)
         raise PredictionError(
-            f"The embedding in row {row} has a value that is not a finite number. "
+            f"{_first_not_finite(embeddings, flipped)} has a value that is not a finite number. "
             "Leave a face out (or give it no row) when it could not be embedded."
         )
     return _scaled(pooled, lengths, members)
@@ -326,7 +325,7 @@ def _sums_of_run(
         with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is found in the sums
             weighted = np.multiply(rows, weight[:, None], out=space[: len(rows)])
             while start < part.stop:
-                end = min(ends[place], part.stop)
+                end = ends[place] if ends[place] < part.stop else part.stop
                 faces = weighted[start - part.start : end - part.start]
                 if is_begun:
                     faces[0] += sums[place]
@@ -360,12 +359,12 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors
 
 
-def _first_not_finite(embeddings: Array, flipped: Array | None) -> int:
-    for source in (embeddings, flipped):
+def _first_not_finite(embeddings: Array, flipped: Array | None) -> str:
+    for source, name in ((embeddings, "embedding"), (flipped, "embedding of the mirrored pass")):
         if source is None:
             continue
-        for start in range(0, len(source), _FACES_AT_ONCE):
-            wrong = ~np.isfinite(np.asarray(source[start : start + _FACES_AT_ONCE], dtype=np.float32)).all(axis=1)
+        for part in blocks(len(source), _FACES_AT_ONCE):
+            wrong = ~np.isfinite(np.asarray(source[part], dtype=np.float32)).all(axis=1)
             if wrong.any():
-                return start + int(np.flatnonzero(wrong)[0])
-    return -1
+                return f"The {name} in row {part.start + int(np.flatnonzero(wrong)[0])}"
+    return "A sum of embeddings"  # each was finite

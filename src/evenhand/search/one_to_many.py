@@ -1,13 +1,9 @@
 """Every probe searched in a gallery, with exact ranks.
 
-A part is a block of probes. It meets the gallery tile by tile: the tiles that hold its mates come
-first and give the mates' scores; in every tile, the templates of other people that score above or
-as high as the mate are counted, and the best of them kept. Scores of probes whose mate is not known
-yet wait until it is. No list is ever sorted.
-
-Probes are sorted by the position of their mate and the gallery by person, so few scores wait, and every
-product is formed once. Where too many would wait, a tile is formed again with the same shape, so
-that a tie is a tie.
+A part is a block of probes. It meets the gallery tile by tile; in every tile, the templates of other people that score
+above or as high as the mate are counted, and the best of them kept. The mate's score is the one in the product of its
+own tile, so that a tie is a tie; but for rounding it is known before. Scores that differ from it by rounding alone wait
+for it, all others are counted at once: every product is formed once, and no list is ever sorted.
 
 Templates are arrays (`search`), or lie in files and are read tile by tile (`search_stores`).
 """
@@ -24,13 +20,14 @@ from numpy.typing import NDArray
 from evenhand.core.engine import Engine, Serial, Workplace, finished
 from evenhand.core.errors import DataError
 from evenhand.core.records import Array, blocks
+from evenhand.search.compare import rounding_error
 from evenhand.search.enrol import Templates
 from evenhand.search.stores import EmbeddingStore
 
 _PROBES = 1024  # in a block
 _TILE = 4096  # templates in a tile of the gallery
 _UNIT = 1e-5  # a length so near to one is one
-_ENTRIES_KEPT = 1 << 27  # scores of the first round that are kept for the second: half a gigabyte at most
+_MOST_NEAR = 1 << 22  # scores that wait before equal ones are merged
 
 
 class Searched(NamedTuple):
@@ -46,11 +43,12 @@ class Searched(NamedTuple):
 
 
 class _ProbeBlock(NamedTuple):
-    """A block of probes, as a range of the sorted probes; and how many of the largest others are wanted."""
+    """A block of probes, as a range of the sorted probes."""
 
     start: int
     stop: int
-    wanted: int
+    wanted: int  # how many of the largest others
+    highest: float  # no score can be higher: the product of the largest lengths
 
 
 class _Found(NamedTuple):
@@ -90,7 +88,8 @@ def search(
     usable = np.flatnonzero(probes.enrolled)
     order = usable[np.argsort(first[usable], kind="stable")]
     shared = (_rows(probes.vectors, order), _rows(gallery.vectors, by_person), first[order], last[order])
-    return _searched(_search_block, shared, order, np.isin(probe_subject, gallery_subject), largest, engine)
+    mated, length = np.isin(probe_subject, gallery_subject), _longest(shared[0]) * _longest(shared[1])
+    return _searched(_search_block, shared, order, mated, largest, engine, max(length, 1.0))
 
 
 def search_stores(
@@ -164,7 +163,10 @@ def _search_block_on_disk(
         if len(failed):
             product[:, failed] = -np.inf
 
-    return _search_tiles(vectors, own, tile, len(gallery), block, silence)
+    is_silent = gallery_scale == 0
+    own_enrolled = _Own(*(column[~is_silent[own.position]] for column in own))
+    expected = partial(own_enrolled.expected, vectors, lambda rows: scaled(gallery.take(rows), gallery_scale[rows]))
+    return _search_tiles(vectors, own, tile, len(gallery), expected, block, silence)
 
 
 def scaled(rows: NDArray[np.float32], scale: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -181,6 +183,10 @@ def _rows(vectors: NDArray[np.float32], order: Array) -> NDArray[np.float32]:
     """The vectors in an order; not copied when that is how they stand, as a sorted gallery of millions does."""
     as_is = len(order) == len(vectors) and bool((order == np.arange(len(vectors))).all())
     return vectors if as_is else vectors[order]
+
+
+def _longest(vectors: NDArray[np.float32]) -> float:
+    return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max(initial=0.0)))
 
 
 def search_scores(scores: Array, probe_subject: Array, gallery_subject: Array, *, largest: int = 0) -> Searched:
@@ -206,7 +212,8 @@ def _search_block(block: _ProbeBlock, place: Workplace) -> _Found:
     probes, gallery, first, last = place.shared
     own = _Own.of(first[block.start : block.stop], last[block.start : block.stop])
     vectors = probes[block.start : block.stop]
-    return _search_tiles(vectors, own, lambda start: gallery[start : start + _TILE], len(gallery), block)
+    expected = partial(own.expected, vectors, lambda positions: gallery[positions])
+    return _search_tiles(vectors, own, lambda start: gallery[start : start + _TILE], len(gallery), expected, block)
 
 
 def _search_tiles(
@@ -214,64 +221,46 @@ def _search_tiles(
     own: _Own,
     tile: Callable[[int], Array],
     size: int,
+    expected: Callable[[], Array],
     block: _ProbeBlock,
     silence: Callable[[Array, int], None] | None = None,
 ) -> _Found:
-    """A block of probes against all tiles of a gallery; `silence` takes failures to enrol out of a product."""
-    count = len(vectors)
-    starts = range(0, size, _TILE)
-    with_mates = own.tiles()
-    mate = np.full(count, -np.inf, dtype=np.float32)
-    buffer = np.empty((count, _TILE), dtype=np.float32)
+    """A block of probes against all tiles of a gallery; `silence` takes failures to enrol out of a product.
 
-    def product_of(start: int, out: Array | None) -> Array:
+    `expected` gives what the mate of each probe scores, but for rounding; −∞ without one. One tile needs no such look
+    ahead.
+    """
+    count = len(vectors)
+    mate, top = np.full((2, count), -np.inf, dtype=np.float32)
+    above, tied = np.zeros((2, count), dtype=np.int64)
+    largest = _Largest(block.wanted)
+    buffer = np.empty((count, _TILE), dtype=np.float32)
+    margin = 2 * rounding_error(vectors.shape[1]) * block.highest if size > _TILE else 0.0  # the limits are rounded too
+    known = expected() if margin else mate  # which is filled in before it is looked at
+    near = _NearScores()
+    for start in range(0, size, _TILE):
         columns = tile(start)
-        product = np.matmul(vectors, columns.T, out=out if out is not None and len(columns) == _TILE else None)
+        product = np.matmul(vectors, columns.T, out=buffer[:, : len(columns)])
         if silence is not None:
             silence(product, start)
-        return product
-
-    above, tied = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    top = np.full(count, -np.inf, dtype=np.float32)
-    largest = _Largest(block.wanted)
-
-    def count_rivals(product: Array, best: Array, row_of: Array) -> None:
-        """Count what reaches the mates of rows whose mates are all known."""
-        for line in np.flatnonzero((best >= mate[row_of]) & (mate[row_of] > -np.inf)):
-            row, limit = row_of[line], mate[row_of[line]]
-            above[row] += np.count_nonzero(product[line] > limit)
-            tied[row] += np.count_nonzero(product[line] == limit)
-
-    last_own = own.last_tiles(count)
-    everyone = np.arange(count)
-    kept: list[tuple[Array, Array, Array]] = []  # rows whose mates are not all known yet, with their products
-    held, late = 0, []
-    for start in [*with_mates, *(start for start in starts if start not in set(with_mates))]:
-        product = product_of(start, buffer)
-        rows, columns = own.entries(start, product.shape[1])
-        np.maximum.at(mate, rows, product[rows, columns])
-        product[rows, columns] = -np.inf  # a person's own templates compete with nobody
+        entries = own.entries(start, len(columns))
+        np.maximum.at(mate, entries[0], product[entries])
+        product[entries] = -np.inf  # a person's own templates compete with nobody
         best = product.max(axis=1)
         np.maximum(top, best, out=top)
         largest.offer(product, best, block.start)
-        is_known = last_own <= start
-        if start not in with_mates or is_known.all():
-            count_rivals(product, best, everyone)
-            continue
-        count_rivals(product[is_known], best[is_known], everyone[is_known])
-        waiting = everyone[~is_known]
-        if held + len(waiting) * product.shape[1] <= _ENTRIES_KEPT:
-            kept.append((product[waiting], best[waiting], waiting))
-            held += len(waiting) * product.shape[1]
-        else:
-            late.append((start, waiting))
-    for product, best, row_of in kept:
-        count_rivals(product, best, row_of)
-    for start, waiting in late:  # formed again with the same shape, so that a tie is a tie
-        product = product_of(start, buffer)
-        rows, columns = own.entries(start, product.shape[1])
-        product[rows, columns] = -np.inf
-        count_rivals(product[waiting], product[waiting].max(axis=1), waiting)
+        if start == 0:
+            low, high = (np.where(known > -np.inf, known + by, np.inf).astype(np.float32) for by in (-margin, margin))
+        for row in np.flatnonzero(best >= low):
+            line = product[row]
+            higher = np.count_nonzero(line > high[row])
+            above[row] += higher
+            reaching = line >= low[row]
+            if np.count_nonzero(reaching) > higher:
+                near.add(row, line[reaching & (line <= high[row])])
+    rows, scores, times = near.distinct()
+    np.add.at(above, rows, times * (scores > mate[rows]))
+    np.add.at(tied, rows, times * (scores == mate[rows]))
     return _Found(mate, above, tied, top, largest.values, largest.owner)
 
 
@@ -292,21 +281,55 @@ class _Own(NamedTuple):
         order = np.argsort(position, kind="stable")
         return cls(row[order], position[order])
 
-    def tiles(self) -> list[int]:
-        """Where the tiles start that hold any of them."""
-        starts: list[int] = (np.unique(self.position // _TILE) * _TILE).tolist()
-        return starts
+    def expected(self, vectors: Array, take: Callable[[Array], Array]) -> Array:
+        """(rows,): the best score of each row's own templates, which `take` fetches; −∞ without any.
 
-    def last_tiles(self, rows: int) -> Array:
-        """(rows,): where the last tile starts that holds a template of each row's person; −1 without any."""
-        last = np.full(rows, -1, dtype=np.int64)
-        np.maximum.at(last, self.row, self.position // _TILE * _TILE)
-        return last
+        It differs from a product in single precision by no more than that is rounded.
+        """
+        best = np.full(len(vectors), -np.inf)
+        for start in np.unique(self.position // _TILE) * _TILE:
+            rows, columns = self.entries(start, _TILE)
+            for part in blocks(len(rows), _PROBES):
+                others = take(start + columns[part])
+                scores = np.einsum("ij,ij->i", vectors[rows[part]], others, dtype=np.float64)
+                np.maximum.at(best, rows[part], scores)
+        return best
 
     def entries(self, start: int, width: int) -> tuple[Array, Array]:
         """Rows and columns of them in one tile."""
         low, high = np.searchsorted(self.position, [start, start + width])
         return self.row[low:high], self.position[low:high] - start
+
+
+class _NearScores:
+    """Scores so near to the mate's that they can't be counted before it is known, each once and how often it occurs.
+
+    The precision leaves few numbers so near, so they are few even where all embeddings are alike.
+    """
+
+    def __init__(self) -> None:
+        self._keys: list[Array] = []  # row in the upper half, the bits of the score in the lower one
+        self._times: list[Array] = []
+        self._held = 0
+
+    def add(self, row: np.integer[Any], scores: NDArray[np.float32]) -> None:
+        self._keys.append((np.int64(row) << 32) | scores.view(np.uint32))
+        self._times.append(np.ones(len(scores), dtype=np.int64))
+        self._held += len(scores)
+        if self._held > _MOST_NEAR:
+            self._merge()
+
+    def distinct(self) -> tuple[Array, NDArray[np.float32], Array]:
+        """Row and value of every score, and how often it occurs."""
+        keys, times = self._merge()
+        return keys >> 32, keys.astype(np.uint32).view(np.float32), times
+
+    def _merge(self) -> tuple[Array, Array]:
+        keys, place = np.unique(np.concatenate([np.zeros(0, np.int64), *self._keys]), return_inverse=True)
+        times = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(times, place, np.concatenate([times[:0], *self._times]))
+        self._keys, self._times, self._held = [keys], [times], 0
+        return keys, times
 
 
 class _Largest:
@@ -353,9 +376,10 @@ def _searched(
     mated: Array,
     largest: int,
     engine: Engine | None,
+    highest: float = 1.0,
 ) -> Searched:
     """All probes, block by block; findings come in the order in which the probes were given."""
-    parts = [_ProbeBlock(part.start, part.stop, largest) for part in blocks(len(order), _PROBES)]
+    parts = [_ProbeBlock(part.start, part.stop, largest, highest) for part in blocks(len(order), _PROBES)]
     engine = Serial() if engine is None else engine
     found = list(finished(engine.map(find, parts, shared=shared), "block of probes"))
 

@@ -6,14 +6,19 @@ length, a mirrored pass stored in the second half of the columns, and lengths th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.blas import OneThread
+from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 
-_ROWS = 2048  # looked at, spread evenly over the array
+Halves = Literal["auto", "split", "keep"]
+
+_ROWS = 1024  # looked at, spread evenly over the array
 _PEOPLE, _ROWS_OF_PERSON = 128, 4  # compared with each other
 _FEWEST_PAIRS = 12  # of one person: fewer say nothing about the order of rows
 _UNORDERED = 0.6  # chance that two rows of one person are more alike than two of different people; 0.5 by chance alone
@@ -74,15 +79,47 @@ def embedding_warnings(
     return tuple(warnings)
 
 
+def separate_passes(
+    vectors: Array, flipped: Array | None, where: Path, *, halves: Halves, is_mirror_used: bool
+) -> tuple[Array, Array | None, tuple[str, ...]]:
+    """Embeddings, their mirrored pass and notes for the user; rows that hold both side by side are split.
+
+    `halves` says whether rows hold both; "auto" looks whether they seem to, and splits them if the mirrored
+    pass is used.
+    """
+    if flipped is not None or halves == "keep":
+        return vectors, flipped, ()
+    width = vectors.shape[1]
+    if halves == "auto":
+        likeness = halves_likeness(vectors)
+        if likeness is None or not likeness.are_two_passes:
+            return vectors, None, ()
+        if not is_mirror_used:
+            warning = (
+                f"The two halves of the {width} columns are alike (cosine {likeness.own:.2f}): a pass and its mirrored "
+                "pass side by side? flip=sum takes them apart and adds them, halves=split takes the first alone."
+            )
+            return vectors, None, (warning,)
+    if width % 2:
+        raise PredictionError(f"{where} has {width} columns, which have no two halves. Set halves=keep.")
+    note = (
+        f"The {width} columns of {where.name} were taken as {width // 2} of a pass and {width // 2} of its "
+        "mirrored pass (halves=keep leaves them together)."
+    )
+    first, second = np.split(np.asarray(vectors), 2, axis=1)
+    return first, second, (note,)
+
+
 def halves_likeness(vectors: Array) -> HalvesLikeness | None:
     """How alike the halves of rows are; None where there is no second half."""
     if vectors.shape[1] % 2 or vectors.shape[1] < 4 or len(vectors) < 2:
         return None
     sample = _double(vectors, _sampled(np.arange(len(vectors)), 256))
     first, second = (_unit(half) for half in np.split(sample, 2, axis=1))
-    cosine = first @ second.T
-    own = float(np.diagonal(cosine).mean())
-    return HalvesLikeness(own, float((cosine.sum() - np.trace(cosine)) / (cosine.size - len(cosine))))
+    own = float(np.einsum("ij,ij->", first, second))
+    every = float(np.dot(first.sum(axis=0), second.sum(axis=0)))  # of all pairs of rows: a product of their sums
+    rows = len(sample)
+    return HalvesLikeness(own / rows, (every - own) / (rows * (rows - 1)))
 
 
 def order_likeness(vectors: Array, person: Array) -> float | None:
@@ -99,7 +136,8 @@ def order_likeness(vectors: Array, person: Array) -> float | None:
     ]
     rows = np.concatenate(picked)
     vectors = _unit(_double(vectors, rows))
-    cosine = vectors @ vectors.T
+    with OneThread().held():  # others would wait for work until long after
+        cosine = vectors @ vectors.T
     upper = np.triu_indices(len(rows), 1)
     same = (person[rows][:, None] == person[rows][None, :])[upper]
     if int(same.sum()) < _FEWEST_PAIRS or same.all():

@@ -4,7 +4,7 @@
 handed down whole. Every field can be set by name in all three.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import OptionError, UnknownNameError
+from evenhand.core.metric import canonical_output
 from evenhand.core.options import Options, as_plain, option, parse
 from evenhand.core.results import Method
 from evenhand.core.streams import GENERATOR
@@ -39,7 +40,8 @@ class Settings(Options):
         None, "smallest difference that matters, for verdicts; none: the task's own, usually 0.05"
     )
     margins: Mapping[str, float] = field(
-        default_factory=dict, metadata={"help": "margins by metric or metric.output, such as psnr=1.0"}
+        default_factory=dict,
+        metadata={"help": "margins by metric or metric.output, such as psnr=1.0"},
     )
     min_rows: int = option(20, "groups with fewer rows are shown and not compared")
     min_units: int = option(10, "groups with fewer independent units are shown and not compared")
@@ -131,6 +133,19 @@ class Settings(Options):
         )
 
 
+def unused_margins(settings: Settings, names: Sequence[str]) -> list[str]:
+    """The margins that are set for none of these metrics and outputs.
+
+    >>> unused_margins(Settings(margins={"psnr": 1.0, "TAR@FAR=1e-4": 0.1}), ["TAR@FAR=0.0001"])
+    ['psnr']
+    """
+    return [given for given in settings.margins if not any(_is_name_of(given, name) for name in names)]
+
+
+def _is_name_of(given: str, name: str) -> bool:
+    return given == name or canonical_output(given) == canonical_output(name)
+
+
 def margin_of(settings: Settings, metric: str, output: str, values: NDArray[np.float64]) -> float | None:
     """The margin of an output: its own, its metric's, or the default for numbers from 0 to 1; else none.
 
@@ -142,8 +157,9 @@ def margin_of(settings: Settings, metric: str, output: str, values: NDArray[np.f
     1.0
     """
     for name in (f"{metric}.{output}", metric):
-        if name in settings.margins:
-            return settings.margins[name]
+        for given, margin in settings.margins.items():
+            if _is_name_of(given, name):
+                return margin
     if output == "distance":
         return None
     there = values[np.isfinite(values)]

@@ -101,8 +101,13 @@ class Difference:
 
 
 def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
-    """What differs between two runs; at most so many rows are listed, all are counted."""
+    """What differs between two runs of one task; at most so many rows are listed, all are counted."""
     first_manifest, second_manifest = first.manifest, second.manifest
+    if first_manifest.task != second_manifest.task:
+        raise RunError(
+            f"{first.folder or first_manifest.model} is a run of {first_manifest.task}, "
+            f"{second.folder or second_manifest.model} one of {second_manifest.task}. Give two runs of one task."
+        )
     data: tuple[DataChange, ...] = ()
     try:
         both = first.records(), second.records()
@@ -327,7 +332,15 @@ def _cells(
 
 
 def _name(rows: Records, at: int) -> tuple[str, str | None]:
-    return str(rows["item"][at]), str(rows["kind"][at]) if "kind" in rows else None
+    """What a row is about: its item, and where that has several rows the attributes that tell them apart; its kind."""
+    item, kind = str(rows["item"][at]), str(rows["kind"][at]) if "kind" in rows else None
+    several = np.flatnonzero(np.asarray(rows["item"]) == rows["item"][at])
+    if len(several) > 1:
+        for name, attribute in rows.attributes.items():
+            labels = _labels(attribute.take(several))
+            if (labels != labels[0]).any():
+                item += f", {name} {labels[np.flatnonzero(several == at)[0]]}"
+    return item, kind
 
 
 def _facts(manifest: Manifest) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,7 @@ def media_facts(paths: Iterable[Path], root: Path, *, content: bool) -> Media | 
 
 def code_facts(functions: Sequence[Any]) -> dict[str, str]:
     """SHA-256 of the source of evenhand and of the packages that the functions come from."""
-    modules = {PACKAGE, *(str(getattr(function, "__module__", "")).partition(".")[0] for function in functions)}
+    modules = {PACKAGE, *(_module_of(function).partition(".")[0] for function in functions)}
     return {name: digest for name in sorted(modules) if (digest := _source(name))}
 
 
@@ -185,10 +186,18 @@ def versions() -> dict[str, str]:
     installed = {PACKAGE: own_version(), "python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            installed[package] = metadata.version(package)
+            installed[package] = _installed_version(package)
         except metadata.PackageNotFoundError:
             continue
     return installed
+
+
+def _installed_version(package: str) -> str:
+    """As `metadata.version`, which parses the whole description of a package for one line of its head."""
+    installed = metadata.distribution(package)
+    head, _, _ = (installed.read_text("METADATA") or "").partition("\n\n")
+    known = (line.removeprefix("Version:").strip() for line in head.splitlines() if line.startswith("Version:"))
+    return next(known, None) or installed.version
 
 
 def own_version() -> str:
@@ -201,20 +210,32 @@ def platform_facts() -> dict[str, str]:
     return {"system": platform.system(), "machine": platform.machine(), "python": platform.python_implementation()}
 
 
+def _module_of(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__module__", ""))
+
+
 def _source(module: str) -> str:
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if loaded is None or file is None:
         return ""
     root = Path(file).parent
-    paths = sorted(root.rglob("*.py")) if hasattr(loaded, "__path__") else [Path(file)]
+    names = _sources_below(root) if hasattr(loaded, "__path__") else [Path(file).name]
     digest = hashlib.sha256()
-    for path in paths:
-        name = path.relative_to(root)
-        if module == PACKAGE and name.parts[0] in _VIEWS:
+    for name in sorted(names, key=lambda name: name.split("/")):
+        if module == PACKAGE and name.partition("/")[0] in _VIEWS:
             continue
         try:
-            digest.update(f"{name.as_posix()}\0".encode() + path.read_bytes())
+            digest.update(f"{name}\0".encode() + (root / name).read_bytes())
         except OSError:  # a file that an editor is just replacing
             continue
     return digest.hexdigest()
+
+
+def _sources_below(root: Path) -> Iterator[str]:
+    """The Python files of a package by their names below its folder; links to folders are not followed."""
+    for folder, _, files in os.walk(root):
+        below = folder.removeprefix(str(root)).replace(os.sep, "/").lstrip("/")
+        yield from (f"{below}/{name}" if below else name for name in files if name.endswith(".py"))

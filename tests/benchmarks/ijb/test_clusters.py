@@ -147,3 +147,104 @@ def test_the_hint_bounds_the_number_of_clusters_and_a_threshold_takes_its_place(
     assert cluster_faces(vectors, everyone, hint=20).clusters <= 20
     assert cluster_faces(vectors, everyone, hint=20, threshold=0.9).clusters == 9
     assert cluster_faces(vectors, everyone, hint=20, threshold=1.0).clusters > 20
+
+
+LISTED = ("TEMPLATE_ID", "FILENAME", *BOX)
+SHARED = ("img/1.jpg", 10, 20, 30, 40)  # a box that was given to two people
+METADATA = ("SUBJECT_ID", "FILENAME", *BOX, "GENDER")
+
+
+def derived(tmp_path: Path, official: Any, lists: dict[int, list[tuple[object, ...]]], metadata: list[Any]) -> Any:
+    """The truth of test 7 that is found in a metadata file."""
+    truth = loaded(tmp_path, official, lists, metadata).truth
+    return dict(zip(truth.template.tolist(), truth.subject.tolist(), strict=True))
+
+
+def loaded(
+    tmp_path: Path,
+    official: Any,
+    lists: dict[int, list[tuple[object, ...]]],
+    metadata: list[Any],
+    header: tuple[str, ...] = LISTED,
+) -> Any:
+    """The data of test 7 without a file of ground truth."""
+    for number, rows in lists.items():
+        official.write(tmp_path / "protocol" / f"x_clustering_{number}_hint_100.csv", [header, *rows])
+    official.write(tmp_path / "protocol" / "x_metadata.csv", metadata)
+    task: Any = benchmark.find("ijb/test7")
+    return task.load(tmp_path, task.options())
+
+
+def test_of_people_with_one_box_a_small_list_may_have_the_second_only(tmp_path: Path, official: Any) -> None:
+    lists: dict[int, list[tuple[object, ...]]] = {1: [(8, *SHARED)], 2: [(7, *SHARED), (8, *SHARED)]}
+    metadata = [METADATA, (50, *SHARED, 0), (51, *SHARED, 1)]
+    assert derived(tmp_path, official, lists, metadata) == {7: 50, 8: 51}
+
+
+@pytest.mark.parametrize(
+    ("rows", "metadata", "mentions"),
+    [
+        (
+            [(7, *SHARED), (), (8, "img/2.jpg", 1, 2, 3, 4)],
+            [METADATA, (50, *SHARED, 0)],
+            r"line 4: .* no person in this",
+        ),
+        ([(7, "img/1.jpg", 1, 2, 3, 4)], [METADATA, (50, *SHARED, 0), (51, *SHARED, 1)], "none at this box"),
+        (
+            [(7, *SHARED)],
+            [("SUBJECT_ID", "FILENAME", "GENDER"), (50, SHARED[0], 0), (51, SHARED[0], 1)],
+            "no column FACE_X",
+        ),
+        ([(n, *SHARED) for n in (7, 8, 9)], [METADATA, (50, *SHARED, 0), (51, *SHARED, 1)], "line 4: .* more faces"),
+    ],
+)
+def test_a_face_that_the_metadata_do_not_know_is_named_by_line_and_reason(
+    tmp_path: Path, official: Any, rows: list[tuple[object, ...]], metadata: list[Any], mentions: str
+) -> None:
+    with pytest.raises(DataError, match=mentions):
+        derived(tmp_path, official, {2: rows}, metadata)
+
+
+def test_people_with_one_box_are_counted_in_a_warning_whatever_the_order_of_lines(
+    tmp_path: Path, official: Any
+) -> None:
+    other = ("img/2.jpg", 1, 2, 3, 4)
+    rows: list[tuple[object, ...]] = [(7, *SHARED), (8, *SHARED), (9, *other)]
+    people = [(50, *SHARED, 0), (51, *SHARED, 1), (52, *other, 1)]
+    for order in (people, people[::-1]):
+        (warning,) = loaded(tmp_path, official, {3: rows}, [METADATA, *order]).warnings
+        assert warning.startswith("2 faces are ambiguous in x_metadata.csv (img/1.jpg): several people have")
+    assert loaded(tmp_path, official, {3: rows[1:]}, [METADATA, *people]).warnings[0].startswith("1 face is ambiguous")
+    assert loaded(tmp_path, official, {3: rows[2:]}, [METADATA, *people]).warnings == ()
+
+
+def test_landmarks_tell_people_with_one_box_apart(tmp_path: Path, official: Any) -> None:
+    points = official.header[8:14]
+    assert points[0] == "RIGHT_EYE_X"
+    one, other = (1, 2, 3, 4, 5, 6), (6, 5, 4, 3, 2, 1)
+    rows: list[tuple[object, ...]] = [(7, *SHARED, *one), (8, *SHARED, *other)]
+    for people in ([(50, *one), (51, *other)], [(51, *other), (50, *one)]):
+        metadata = [(*METADATA, *points), *((who, *SHARED, 0, *place) for who, *place in people)]
+        data = loaded(tmp_path, official, {2: rows}, metadata, header=(*LISTED, *points))
+        assert data.truth.subject.tolist() == [50, 51]
+        assert data.warnings == ()
+
+
+def test_metadata_that_are_the_truth_serve_with_an_empty_column_of_gender(tmp_path: Path, official: Any) -> None:
+    rows: list[tuple[object, ...]] = [(7, *SHARED)]
+    with pytest.raises(DataError, match="add a column GENDER with empty cells, or take the file away; keep it for"):
+        loaded(tmp_path, official, {1: rows}, [METADATA[:-1], (50, *SHARED)])
+    assert loaded(tmp_path, official, {1: rows}, [METADATA, (50, *SHARED, "")]).truth.subject.tolist() == [50]
+
+
+def test_a_folder_and_a_file_that_can_not_be_used_say_what_to_do(tmp_path: Path, official: Any) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PredictionError, match=r"has none of clusters.csv, cluster_file.csv. Name the file itself"):
+        report_clusters(tmp_path / "empty", truth(tmp_path, official, [7]))
+    place = tmp_path / "protocol" / "cluster" / "test8"
+    face = (7, "img/1.jpg", 0, 0, 10, 10)
+    official.write(place / "x_detection_clustering_ground_truth.csv", [("SUBJECT_ID", "FILENAME", *BOX), face])
+    official.write(place / "x_detection_clustering_hint_10.csv", [("FILENAME",), ("img/1.jpg",)])
+    answers = official.write(tmp_path / "d.csv", [(*CLUSTERS, *BOX), (1, "1.jpg", 3, 1, 0, 0, 10, 10)])
+    with pytest.raises(PredictionError, match=r"no file of the protocol \(1 such lines\).* such as 'img/1.jpg'"):
+        evaluate(benchmark.find("ijb/test8"), answers, tmp_path, draws=0, permutations=0)

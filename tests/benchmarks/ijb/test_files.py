@@ -113,6 +113,13 @@ def test_a_folder_without_protocol_says_what_was_expected(tmp_path: Path) -> Non
         ProtocolFiles.of(tmp_path / "nowhere")
 
 
+def test_the_folder_of_protocols_is_not_taken_for_a_release(tmp_path: Path) -> None:
+    (tmp_path / "protocol" / "cluster").mkdir(parents=True)
+    (tmp_path / "protocol" / "x_face_detection.csv").write_text("a\n")
+    with pytest.raises(DataError, match=r"no file like ijbb_clustering_ground_truth\.csv\. It has x_face_detection"):
+        ProtocolFiles.of(tmp_path).one("clustering_truth")
+
+
 def test_ids_that_need_more_than_32_bits_are_read_as_they_are(tmp_path: Path) -> None:
     first, second, _ = read_pairs(written(tmp_path, "3000000001,7\n3000000002,8\n"))
     assert first.tolist() == [3000000001, 3000000002]

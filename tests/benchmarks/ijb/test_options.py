@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.benchmarks.ijb.options import DetectionClusteringOptions, FaceDetectionOptions, VerificationOptions
+from evenhand.benchmarks.ijb.options import (
+    DetectionClusteringOptions,
+    FaceDetectionOptions,
+    FaceQuestionOptions,
+    VerificationOptions,
+)
 from evenhand.cli.main import main
 from evenhand.core.errors import OptionError
 
@@ -37,6 +42,12 @@ def test_boxes_that_do_not_overlap_can_never_match() -> None:
         with pytest.raises(OptionError, match="above 0"):
             options(iou=0.0)
         assert options(iou=1.0).iou == 1.0
+
+
+@pytest.mark.parametrize(("tests", "mentions"), [((1, 99), "can't be 99"), ((6,), "can't be 6"), ((), "names no test")])
+def test_faces_are_asked_for_tests_that_have_some(tests: tuple[int, ...], mentions: str) -> None:
+    with pytest.raises(OptionError, match=mentions):
+        FaceQuestionOptions(tests=tests)
 
 
 def test_several_conventions_may_be_asked_together() -> None:

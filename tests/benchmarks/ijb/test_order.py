@@ -17,7 +17,12 @@ import pytest
 
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.convert import to_lists
-from evenhand.benchmarks.ijb.options import FaceDetectionOptions, SearchOptions, VerificationOptions
+from evenhand.benchmarks.ijb.options import (
+    FaceDetectionOptions,
+    FaceQuestionOptions,
+    SearchOptions,
+    VerificationOptions,
+)
 from evenhand.cli.main import main
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.options import parse
@@ -318,6 +323,32 @@ def test_loose_crops_are_asked_of_a_model_and_serve_comparisons_and_searches(rel
         assert numbers(task, submission, folder) == pytest.approx(numbers(task, release, release), abs=1e-6)
 
 
+def test_two_faces_under_one_name_are_not_embedded_as_one(release: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "IJBB"
+    shutil.copytree(release, folder)
+    (folder / "loose_crop").mkdir()
+    for path in (next((folder / "meta").glob(f"*{end}.txt")) for end in ("tid_mid", "5pts_score")):
+        lines = path.read_text().splitlines()
+        lines[1] = " ".join([lines[0].split()[0], *lines[1].split()[1:]])
+        path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError, match="different landmarks"):
+        benchmark.find("ijb/faces").load(folder, FaceQuestionOptions())
+
+
+def test_loose_crops_are_not_taken_for_other_tests_and_missed_by_name(release: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "IJBB"
+    shutil.copytree(release / "meta", folder / "meta")
+    with pytest.raises(DataError, match=r"pictures are expected in .*loose_crop"):
+        benchmark.find("ijb/faces").load(folder, FaceQuestionOptions())
+    (folder / "loose_crop").mkdir()
+    with pytest.raises(DataError, match=r"the tests 2: no file like ijbb_11_covariate_probe"):
+        benchmark.find("ijb/faces").load(folder, FaceQuestionOptions(tests=(2,)))
+    with pytest.raises(OptionError, match="no templates of its own"):
+        benchmark.find("ijb/faces").load(folder, FaceQuestionOptions(tests=(7,)))
+    with pytest.raises(OptionError, match="serve the tests 1 and 4"):
+        benchmark.find("ijb/faces").load(folder, FaceQuestionOptions(tests=(2,), crops="loose"))
+
+
 def test_a_run_of_both_layouts_is_explained_without_naming_its_files_again(
     release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -330,3 +361,42 @@ def test_a_run_of_both_layouts_is_explained_without_naming_its_files_again(
     (run,) = (tmp_path / "runs" / "ijb" / "test1").glob("*/*")
     capsys.readouterr()
     assert main(["explain", str(run), "--target", "0.9", "--quantity", "TAR@FAR=1e-2"]) == 0, capsys.readouterr().err
+
+
+@pytest.fixture
+def crops(release: Path, tmp_path: Path) -> Path:
+    """A release with list files and a folder of loose crops, to be spoilt."""
+    shutil.copytree(release, tmp_path / "IJBB")
+    (tmp_path / "IJBB" / "loose_crop").mkdir()
+    return tmp_path / "IJBB"
+
+
+@pytest.mark.parametrize("score", ["nan", "inf"])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_detector_score_that_is_not_finite_is_named_by_line_where_faces_are_weighed(
+    crops: Path, score: str, is_reversed: bool
+) -> None:
+    (path,) = (crops / "meta").glob("*_5pts_*.txt")
+    lines = path.read_text().splitlines()
+    name = lines[6].split()[0]
+    lines = [" ".join([*line.split()[:-1], score]) if line.split()[0] == name else line for line in lines]
+    lines = lines[::-1] if is_reversed else lines
+    path.write_text("\n".join(lines) + "\n")
+    number = next(place for place, line in enumerate(lines, start=1) if line.split()[0] == name)
+    where = f"{path.name}, line {number}: the detector score of '{name}' is {score}"
+    for task in TESTS:
+        code, _, messages = command(task, crops, crops)
+        assert code != 0
+        assert where in messages
+        assert "set detector=off" in messages
+        assert numbers(task, crops, crops, detector="off") == numbers(task, MINI, MINI, detector="off")
+    with pytest.raises(DataError, match=re.escape(where)):
+        benchmark.find("ijb/faces").load(crops, FaceQuestionOptions())
+
+
+def test_an_empty_line_of_a_list_file_is_called_so(crops: Path) -> None:
+    (path,) = (crops / "meta").glob("*tid_mid.txt")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:3], "", *lines[3:]]) + "\n")
+    with pytest.raises(DataError, match=r"line 4: the line is empty. Remove it"):
+        benchmark.find("ijb/faces").load(crops, FaceQuestionOptions())

@@ -51,6 +51,26 @@ def test_every_file_is_hashed_as_it_is_on_disk(folder: Path) -> None:
         assert (listed[name].size, listed[name].sha256) == (len(content), hashlib.sha256(content).hexdigest())
 
 
+@pytest.mark.parametrize(
+    ("name", "flip", "found"),
+    [
+        ("embeddings.npy", "none", "The embedding in row 5"),
+        ("embeddings_flip.npy", "sum", "The embedding of the mirrored"),
+    ],
+)
+@pytest.mark.parametrize("task", ["ijb/test1", "ijb/test4"])
+def test_an_embedding_that_is_not_finite_is_named_with_its_file(
+    folder: Path, task: str, name: str, flip: str, found: str
+) -> None:
+    vectors = np.load(folder / "embeddings.npy")
+    np.save(folder / "embeddings_flip.npy", vectors)
+    vectors[5, 2] = np.nan
+    np.save(folder / name, vectors)
+    options = {"far": "0.1"} if task == "ijb/test1" else {}
+    with pytest.raises(PredictionError, match=rf"embeddings\.npy: {found}.* not a finite number"):
+        run(task, folder, folder, flip=flip, **options)
+
+
 def test_embeddings_that_are_named_but_not_there_are_refused(folder: Path) -> None:
     toml = folder / "mine.toml"
     toml.write_text('embeddings = "lost.npy"\nfaces = "faces.csv"\n')

@@ -108,7 +108,7 @@ def test_a_target_finds_the_planted_combination_among_all(
     assert main(["explain", run, "--target", f"{100 * planted:.6f}", "--quantity", "TAR@FAR=1e-3", "--json"]) == 0
     table = json.loads(capsys.readouterr().out)["blocks"][1]
     nearest = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-    exact = [row for row in nearest if row["off by"] in ("+0.000000", "-0.000000")]
+    exact = [row for row in nearest if row["off by"] == "0.000000"]
     assert any(row["combination"] == words and "nearest" in row["convention"] for row in exact), nearest[:5]
     assert len({row["combination"] for row in exact}) <= 3
 
@@ -149,6 +149,20 @@ def test_searches_detections_and_clusterings_are_explained_too(
     assert distances == sorted(distances)
     assert main(["explain", run]) == 0
     assert "under every combination" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_own_overlap_of_a_run_is_among_the_combinations_and_results_have_the_names_of_evaluate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mini = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
+    more = ["--data", str(mini), "--draws", "0", "--set", "iou=0.4", "--runs", str(tmp_path)]
+    assert main(["evaluate", "ijb/test8", str(mini / "detection_clusters.csv"), *more]) == 0
+    (run,) = (tmp_path / "ijb" / "test8").glob("*/*")
+    capsys.readouterr()
+    assert main(["explain", str(run), "--quantity", "BCubed without FTE: F", "--json"]) == 0
+    (table,) = [block for block in json.loads(capsys.readouterr().out)["blocks"] if "columns" in block]
+    assert table["columns"] == ["combination", "BCubed without FTE", "public code"]
+    assert [row[0] for row in table["rows"]] == ["iou=0.5", "iou=0.3", "iou=0.2", "iou=0.4"]
 
 
 def test_a_run_whose_files_are_gone_says_so(
@@ -324,3 +338,79 @@ def test_searches_of_ijba_are_explained_under_every_pooling(tmp_path: Path, caps
     assert len({row["combination"] for row in rows}) == 36
     own = {row["value"] for row in rows if row["combination"] == "flip=sum, norm=keep, detector=on, media=mean"}
     assert f"{value:.6f}" in own
+
+
+MINI = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
+
+
+def quantities_of(run: str, capsys: pytest.CaptureFixture[str], name: str) -> set[tuple[str, str]]:
+    """The quantities and conventions that a name stands for."""
+    _, rows = nearest_to(run, capsys, "0.5", "--quantity", name, "--most", "1000000")
+    return {(row["quantity"], row["convention"].partition(", FTE")[0]) for row in rows}
+
+
+def test_comparisons_are_explained_by_every_name_that_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ("--set", "far=0.01,0.1", "--set", "conventions=exact,nearest")
+    run = run_of(MINI, tmp_path, "ijb/test1", *more)
+    plain = quantities_of(run, capsys, "TAR@FAR=1e-2")
+    assert {quantity for quantity, _ in plain} == {"TAR@FAR=0.01"}
+    for name in ("TAR at FAR 0.01", "tar at far 1e-2", "verification.TAR@FAR=1e-2", "verification: TAR@FAR=0.01"):
+        assert quantities_of(run, capsys, name) == plain
+    for name in ("TAR@FAR=0.01 (nearest)", "verification.TAR@FAR=1e-2 (nearest)"):
+        assert quantities_of(run, capsys, name) == {("TAR@FAR=0.01", "nearest")}
+    assert main(["explain", run, "--quantity", "TAR at FAR 0.5"]) == 2
+    assert "There is no quantity 'TAR at FAR 0.5'. Known: TAR@FAR=0.01; TAR@FAR=0.1." in capsys.readouterr().err
+
+
+def test_searches_are_explained_by_every_name_that_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(MINI, tmp_path, "ijb/test4", "--set", "legacy=true")
+    for plain, names in {
+        "TPIR@FPIR=0.01, rank 1": (
+            "TPIR at FPIR 0.01, rank 1",
+            "search.TPIR@FPIR=1e-2, rank 1",
+            "legacy: insightface open-set script.TPIR@0.01",
+        ),
+        "TPIR@FPIR=0.01, top 20": ("TPIR at FPIR 0.01, among the first 20",),
+        "TPIR@FPIR=0.01": ("TPIR at FPIR 0.01",),
+        "rank 1": ("Rank-1 identification rate", "CMC.rank 1", "CMC: rank 1", "legacy: merged gallery.top1"),
+    }.items():
+        expected = quantities_of(run, capsys, plain)
+        for name in names:
+            assert quantities_of(run, capsys, name) == expected, name
+
+
+def test_clusterings_are_explained_by_every_name_that_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(MINI, tmp_path, "ijb/test7", answers=MINI / "clusters_40.csv")
+    assert quantities_of(run, capsys, "F") == {("F", "BCubed"), ("F", "BCubed without FTE")}
+    for name in ("BCubed without FTE: F", "BCubed without FTE.F", "BCubed without FTE F measure"):
+        assert quantities_of(run, capsys, name) == {("F", "BCubed without FTE")}
+
+
+def test_a_run_without_rates_says_so_and_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_of(MINI, tmp_path, "ijb/test1", "--set", "far=")
+    capsys.readouterr()
+    assert main(["explain", run]) == 0
+    assert "made without rates (far=)" in " ".join(capsys.readouterr().out.split())
+    for more in (["--target", "0.5"], ["--quantity", "nonsense"]):
+        assert main(["explain", run, *more]) == 2
+        assert "Evaluate again with rates, such as --set far=0.0001" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_note_on_failures_of_a_clustering_speaks_of_faces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (MINI / "clusters_40.csv").read_text().splitlines()
+    (tmp_path / "clusters.csv").write_text("\n".join(lines[:-5]) + "\n")
+    run = run_of(MINI, tmp_path, "ijb/test7", answers=tmp_path / "clusters.csv")
+    for more in ([], ["--target", "0.5"]):
+        capsys.readouterr()
+        assert main(["explain", run, *more]) == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert "FTE penalise: a listed face without a line counts as a failure to enrol" in printed
+        assert "comparisons" not in printed

@@ -92,7 +92,7 @@ def test_two_passes_side_by_side_are_taken_apart_and_told(folder: Path) -> None:
     assert results.get("ten-fold", "accuracy").value == accuracy(folder, folder)
     assert any("32 columns of wide.npy were taken as 16 of a pass" in warning for warning in results.warnings)
     first = results_of(folder / "wide.npy", folder, flip="none")
-    assert any("flip=sum takes them apart" in warning for warning in first.warnings)
+    assert any("flip=sum takes them apart and adds them" in warning for warning in first.warnings)
     with pytest.raises(PredictionError, match=r"Add wide_flip\.npy"):
         accuracy(folder / "wide.npy", folder, halves="keep")
 

@@ -7,7 +7,7 @@ attached to (IJB-B README, 4.2.7 and 4.2.8).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.benchmarks.ijb.cluster_people import FoundPeople, people_of_lists
 from evenhand.benchmarks.ijb.data import SubjectMetadata
 from evenhand.benchmarks.ijb.detection import complete_boxes
 from evenhand.benchmarks.ijb.files import ProtocolTable, file_of, read_table
@@ -123,8 +124,10 @@ def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[Cluster
     tables = {number: read_table(lists[number].path) for number in sorted(lists)}
     metadata = layout.optional("metadata")
     inputs: tuple[InputFact, ...] = ()
+    found: FoundPeople | None = None
     if layout.optional("clustering_truth") is None and tables and metadata is not None:
-        truth = _truth_from_metadata(tables, metadata)
+        found = people_of_lists(tables, metadata)
+        truth = ClusterTruth(found.template, found.subject, found.filename, metadata)
     else:
         truth, fact = ClusterTruth.read(layout.one("clustering_truth"))
         inputs = (fact,)
@@ -139,6 +142,7 @@ def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[Cluster
         levels=people.attribute_levels,
         inputs=(*inputs, *people.inputs),
         facts={"sub_protocols": sorted(lists)},
+        warnings=() if found is None else found.warnings([part.template for part in chosen]),
     )
 
 
@@ -148,44 +152,6 @@ def _sub_protocol(entry: NamedFile, table: ProtocolTable, truth: ClusterTruth) -
     unknown = ~np.isin(listed, truth.template)
     table.refuse(unknown, lambda row: f"template {listed[row]} is not in {truth.path}.")
     return SubProtocol(int(entry["subjects"]), int(entry["hint"]), listed)
-
-
-def _truth_from_metadata(tables: Mapping[int, ProtocolTable], path: Path) -> ClusterTruth:
-    """Whose face each listed one is, found by file and box, or by a file that shows one person."""
-    metadata = read_table(path)
-    subjects, files = metadata.whole("SUBJECT_ID", missing=-1), metadata.text("FILENAME").tolist()
-    boxes = metadata.matrix(BOX)
-    by_box: dict[tuple[object, ...], list[int]] = {}  # several where two people were given one box: in their order
-    by_file: dict[str, set[int]] = {}
-    for name, box, subject in zip(files, boxes.tolist(), subjects.tolist(), strict=True):
-        if subject >= 0:
-            by_box.setdefault((name, *box), []).append(subject)
-            by_file.setdefault(name, set()).add(subject)
-    known: dict[int, tuple[int, str]] = {}  # subject and file by template
-    for table in tables.values():
-        rows = zip(
-            table.whole("TEMPLATE_ID").tolist(),
-            table.text("FILENAME").tolist(),
-            table.matrix(BOX).tolist(),
-            strict=True,
-        )
-        met: dict[tuple[object, ...], int] = {}
-        for line, (template, name, box) in enumerate(rows, start=2):
-            people, key = by_file.get(name, set()), (name, *box)
-            place = met[key] = met.get(key, -1) + 1
-            here = by_box.get(key, list(people) if len(people) == 1 else [])
-            who = here[0] if len(set(here)) == 1 else here[place] if place < len(here) else None
-            if who is None:
-                problem = "no such file" if not people else f"{len(people)} people in this file, and none at this box"
-                raise DataError(
-                    f"{table.path}, line {line}: {name} is not in {path} ({problem}), so whose face it is is unknown."
-                )
-            if known.setdefault(template, (who, name)) != (who, name):
-                raise DataError(f"{table.path}, line {line}: template {template} is another face in another list.")
-    templates = np.array(sorted(known), dtype=np.int64)
-    subject = np.array([known[template][0] for template in templates.tolist()], dtype=np.int64)
-    filename = np.array([known[template][1] for template in templates.tolist()], dtype=object)
-    return ClusterTruth(templates, subject, filename, path)
 
 
 class ClusterCodec(Codec[Any]):
@@ -318,7 +284,13 @@ class DetectionClusterCodec(Codec[Any]):
         files, media = answer.filename.tolist(), dataset.truth.media
         if media is not None:
             unknown = np.array([name not in media for name in files], dtype=np.bool_)
-            table.refuse(unknown, lambda row: f"{files[row]!r} is no file of the protocol.")
+            table.refuse(
+                unknown,
+                lambda row: (
+                    f"{files[row]!r} is no file of the protocol ({int(unknown.sum())} such lines). Write names as the "
+                    f"protocol does, such as {dataset.samples[0].id!r}, and leave other files out."
+                ),
+            )
         asked = len(dataset.samples)
         return Submitted(
             answer,

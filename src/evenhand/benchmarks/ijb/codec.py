@@ -80,7 +80,7 @@ class PairCodec(_TemplateCodec):
         if parts.get("embeddings") is None or templates is None:
             return self._read_scores(parts, truth)
         content, files = read_embedded(parts, pools=True)
-        content, warnings = content.halved(options)
+        content, warnings = content.separated(options)
         content, lists = placed(content, templates.faces, truth.lists, weighs=options.detector == "on")
         members = content.membership(templates)
         warnings += content.warnings([(templates, members)], options)
@@ -142,7 +142,7 @@ class SearchCodec(_TemplateCodec):
             )
         faces = join_faces([templates.faces for templates in (*sets, probes)])
         content, files = read_embedded(parts)
-        content, warnings = content.halved(options)
+        content, warnings = content.separated(options)
         content, lists = placed(content, faces, lambda: lists_in(truth.folder), weighs=options.detector == "on")
         if content.rows is not None:  # in the order of the files: which template each belongs to is known by its id
             content = replace(content, rows=None, entries=TemplateEntries(faces.template, faces.medium, content.rows))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -108,10 +107,8 @@ def load_verification(folder: Path, options: VerificationOptions) -> Dataset[Pai
     if not layout.all("matches") and (Path(folder) / "scores.csv").is_file():
         return _load_labelled(Path(folder) / "scores.csv")
     path = layout.one("matches")
-    with ThreadPoolExecutor(1) as beside:  # the two largest files, at the same time
-        listed = beside.submit(read_pairs, path)
-        templates, facts = _templates(layout, _template_files(layout))
-        first, second, fact = listed.result()
+    first, second, fact = read_pairs(path)
+    templates, facts = _templates(layout, _template_files(layout))
     return _pairs_dataset(layout, path, templates, first, second, (fact, *facts))
 
 
@@ -208,8 +205,9 @@ class SubjectMetadata:
         if "SUBJECT_ID" not in table or not there:
             raise DataError(
                 f"{path}, line 1: a metadata file has the column SUBJECT_ID and at least one of {', '.join(columns)}, "
-                f"but this one has {shown_names(table.columns)}. Correct its header, or take the file away to evaluate "
-                "without gender and skin tone."
+                f"but this one has {shown_names(table.columns)}. Correct its header. To evaluate without gender and "
+                f"skin tone, add a column {columns[0]} with empty cells, or take the file away; keep it for test 7 "
+                "without a file of ground truth, where it says whose face is whose."
             )
         subject = table.whole("SUBJECT_ID", missing=-1)
         if len(subjects) and not np.isin(subjects, subject).any():
@@ -292,8 +290,7 @@ def _pairs_dataset(
 ) -> Dataset[PairTruth]:
     if not len(first_ids):
         raise DataError(f"{path} lists no comparisons.")
-    with ThreadPoolExecutor(2) as threads:  # lookups of millions of entries leave Python's lock alone
-        first, second = threads.map(lambda ids: templates.positions(ids, path, in_place=True), (first_ids, second_ids))
+    first, second = (templates.positions(ids, path, in_place=True) for ids in (first_ids, second_ids))
     same = templates.same_subject(first, second)
     annotated = templates if listed is None else known  # list files themselves name no people
     metadata = SubjectMetadata() if annotated is None else SubjectMetadata.of(layout, annotated.subject)

@@ -116,7 +116,13 @@ class FaceDetectionCodec(Codec[Any]):
         names = table.text("FILENAME").tolist()
         image = np.array([places.get(name, -1) for name in names], dtype=np.int64)
         count = int((image < 0).sum())
-        table.refuse(image < 0, lambda row: f"{names[row]!r} is no image of the protocol ({count} such lines).")
+        table.refuse(
+            image < 0,
+            lambda row: (
+                f"{names[row]!r} is no image of the protocol ({count} such lines). Write names as the protocol does, "
+                f"such as {dataset.truth.images[0]!r}, and leave other images out."
+            ),
+        )
         boxes, score = complete_boxes(table), table.numbers("CONFIDENCE")
         table.refuse(np.isnan(score), lambda row: "a number is missing.", "CONFIDENCE")
         order = np.argsort(image, kind="stable")
@@ -218,7 +224,13 @@ def complete_boxes(table: ProtocolTable) -> NDArray[np.float64]:
     """(rows, 4): boxes without a missing number and with a size."""
     boxes = table.matrix(BOX)
     wrong = np.isnan(boxes).any(axis=1) | (boxes[:, 2:] <= 0).any(axis=1)
-    table.refuse(np.asarray(wrong), lambda row: f"a box without position or size ({boxes[row].tolist()}).")
+    table.refuse(
+        np.asarray(wrong),
+        lambda row: (
+            f"a box without position or size ({boxes[row].tolist()}). Write {', '.join(BOX)} as numbers, the last two "
+            "above 0, or leave the line out when there is no face."
+        ),
+    )
     return boxes
 
 

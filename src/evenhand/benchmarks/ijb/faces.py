@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.layout import ProtocolFiles, release_of
+from evenhand.benchmarks.ijb.layout import KINDS, ProtocolFiles, release_of
 from evenhand.benchmarks.ijb.lists import read_face_list
 from evenhand.benchmarks.ijb.options import FaceQuestionOptions
 from evenhand.benchmarks.ijb.submission import Parts, read_embedded
 from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, join_faces, read_faces
-from evenhand.core.errors import DataError, PredictionError
+from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.task import Codec, Dataset, InputFact, P, Sample, Submitted
 from evenhand.files.outputs import write_csv, write_npy
 from evenhand.files.writing import make_folder
@@ -44,6 +44,7 @@ class AskedFaces:
 
 
 LOOSE_CROPS = "loose_crop"
+_TESTS_OF_CROPS = {1, 4}
 _KINDS = {  # files with the faces of a test
     1: ("gallery", "mixed_probes"),
     2: ("covariate_templates",),
@@ -60,18 +61,37 @@ def load_faces(folder: Path, options: FaceQuestionOptions) -> Dataset[AskedFaces
     """
     folder = Path(folder)
     layout = ProtocolFiles.of(folder)
-    has_crops = (folder / LOOSE_CROPS).is_dir() and bool(layout.all("face_list"))
-    if options.crops == "loose" or (options.crops == "auto" and has_crops):
+    is_listed, has_crops = bool(layout.all("face_list")), (folder / LOOSE_CROPS).is_dir()
+    can_serve = bool(_TESTS_OF_CROPS & set(options.tests))
+    if options.crops == "loose" and not can_serve:
+        raise OptionError(
+            f"Loose crops serve the tests 1 and 4, but tests={','.join(map(str, options.tests))} was asked. Leave out "
+            "tests, or crops=loose."
+        )
+    if options.crops == "loose" or (options.crops == "auto" and is_listed and has_crops and can_serve):
         return _load_crops(folder, layout, options)
     kinds = [kind for test in sorted(set(options.tests)) for kind in _KINDS.get(test, ())]
+    if not kinds:
+        raise OptionError("tests=7: test 7 has no templates of its own. Name the tests that share its faces, too.")
     if {1, 4} & set(options.tests):
         kinds += ["split_templates", "split_gallery", "split_probes"]
     paths = list(dict.fromkeys(layout.paths(*kinds)))
     if not paths:
-        raise DataError(f"{folder} has no template files for the tests {', '.join(map(str, options.tests))}.")
+        raise DataError(
+            f"{folder} has no template files for the tests {', '.join(map(str, options.tests))}: no file like "
+            f"{KINDS[kinds[0]].example}. {_advice(folder, is_listed, has_crops)}"
+        )
     read = [read_faces(path) for path in paths]
     faces = _distinct(join_faces([part for part, _ in read]))
     return _asked(folder, release_of(paths[0]), AskedFaces(faces), tuple(fact for _, fact in read), options)
+
+
+def _advice(folder: Path, is_listed: bool, has_crops: bool) -> str:
+    if is_listed and has_crops:
+        return f"Its list files and {LOOSE_CROPS}/ serve the tests 1 and 4: leave out crops and tests."
+    if is_listed:
+        return f"It has list files, whose pictures are expected in {folder / LOOSE_CROPS}."
+    return "Give the folder that holds `protocol/`, or `meta/` and `loose_crop/`."
 
 
 def _load_crops(folder: Path, layout: ProtocolFiles, options: FaceQuestionOptions) -> Dataset[AskedFaces]:
@@ -80,7 +100,19 @@ def _load_crops(folder: Path, layout: ProtocolFiles, options: FaceQuestionOption
     path = layout.one("face_list")
     listed = read_face_list(path, layout.one("landmark_list"))
     assert listed.landmarks is not None
-    _, first = np.unique(listed.name.astype(str), return_index=True)
+    _, first, image = np.unique(listed.name.astype(str), return_index=True, return_inverse=True)
+    is_like = np.isclose(listed.landmarks, listed.landmarks[first[image]], rtol=0, atol=0, equal_nan=True)
+    wrong = np.flatnonzero(~is_like.all(axis=1))
+    if len(wrong):
+        name = listed.name[wrong[0]]
+        raise DataError(
+            f"{listed.inputs[-1].path}: image {name!r} stands there with different landmarks ({len(wrong):,} such "
+            f"lines). Embeddings are joined to templates by the image's name, so each face needs a crop of its own: "
+            f"give one of them another name in this file and in {path}."
+        )
+    problem = listed.unusable_score(np.ones(len(listed), dtype=np.bool_))
+    if problem is not None:  # before a model works for hours: faces.csv would get it, and could not be read
+        raise DataError(f"{problem} Correct it; 1 on every line weighs all faces the same.")
     rows = np.sort(first)  # an image that is in several templates is asked once
     nobody = np.full(len(rows), -1, dtype=np.int64)
     places = FacePlaces.unknown(len(rows), listed.landmarks[rows])

@@ -172,7 +172,8 @@ def file_of(path: Path, *names: str) -> Path:
     for name in names:
         if (path / name).is_file():
             return path / name
-    raise PredictionError(f"{path} has no {', '.join(names)}.")
+    lacks = f"has no {names[0]}" if len(names) == 1 else f"has none of {', '.join(names)}"
+    raise PredictionError(f"{path} {lacks}. Name the file itself, or call it so.")
 
 
 def read_pairs(path: Path, problem: Problem = DataError) -> tuple[Array, Array, InputFact]:

@@ -105,7 +105,9 @@ class ProtocolFiles:
         releases = sorted(
             entry.name
             for entry in self.folder.iterdir()
-            if entry.is_dir() and any((entry / name).is_dir() for name in (*_PROTOCOL_FOLDERS, *_FOLDERS_BESIDE))
+            if entry.is_dir()
+            and entry.name not in (*_PROTOCOL_FOLDERS, *_FOLDERS_BESIDE)  # protocol/ has cluster/, and is no release
+            and any((entry / name).is_dir() for name in (*_PROTOCOL_FOLDERS, *_FOLDERS_BESIDE))
         )
         if releases:
             return f"Give the folder of one release: {', '.join(str(self.folder / name) for name in releases)}."

@@ -39,9 +39,24 @@ class FaceList:
     landmarks: NDArray[np.float64] | None  # (rows, 10)
     score: NDArray[np.float64] | None  # the detector's
     inputs: tuple[InputFact, ...]
+    lines: NDArray[np.int64] | None = None  # of landmarks and scores in their file
 
     def __len__(self) -> int:
         return len(self.template)
+
+    def unusable_score(self, used: Array) -> str | None:
+        """Where the first of the scores of some rows (a mask) is that can't weigh a face; None when all can."""
+        if self.score is None or self.lines is None:
+            return None
+        wrong = np.flatnonzero(used & ~np.isfinite(self.score))
+        if not len(wrong):
+            return None
+        row = wrong[np.argmin(self.lines[wrong])]
+        more = f" ({len(wrong):,} such lines)" if len(wrong) > 1 else ""
+        return (
+            f"{self.inputs[-1].path}, line {self.lines[row]}: the detector score of {self.name[row]!r} is "
+            f"{self.score[row]}, but a finite number was expected{more}."
+        )
 
 
 @dataclass(frozen=True)
@@ -62,9 +77,11 @@ def read_face_list(faces: Path, landmarks: Path | None) -> FaceList:
     kinds = (str, *[float] * 11)
     (other, *columns), other_fact = _columns(landmarks, kinds, "image, five landmarks, detector score")
     numbers = np.column_stack(columns)
+    rows = np.arange(len(name))
     if len(other) != len(name) or (other != name).any():
-        numbers = numbers[_rows_by_name(name, other, numbers, faces, landmarks)]
-    return FaceList(name, template, medium, numbers[:, :10], numbers[:, 10], (fact, other_fact))
+        rows = _rows_by_name(name, other, numbers, faces, landmarks)
+        numbers = numbers[rows]
+    return FaceList(name, template, medium, numbers[:, :10], numbers[:, 10], (fact, other_fact), rows + 1)
 
 
 def _rows_by_name(
@@ -74,7 +91,7 @@ def _rows_by_name(
     rows: dict[str, int] = {}
     for row, image in enumerate(other.tolist()):
         first = rows.setdefault(image, row)
-        if not np.array_equal(numbers[first], numbers[row]):
+        if not np.array_equal(numbers[first], numbers[row], equal_nan=True):
             raise DataError(
                 f"{landmarks}, line {row + 1}: image {image!r} has other landmarks or another score than in line "
                 f"{first + 1}, and the lines are not in the order of {faces}."
@@ -164,10 +181,12 @@ def _columns(path: Path, kinds: Sequence[type], what: str) -> tuple[list[Array],
     columns: list[list[Any]] = [[] for _ in kinds]
     for number, line in enumerate(source.text().rstrip().split("\n"), start=1):
         cells = line.split()
+        if not cells:
+            raise DataError(f"{path}, line {number}: the line is empty. Remove it, or write what it lacks ({what}).")
         if len(cells) != len(kinds):
             raise DataError(
                 f"{path}, line {number}: {len(cells)} entries, but {len(kinds)} were expected ({what}), separated by "
-                "blanks."
+                "blanks. Correct the line."
             )
         for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
             try:

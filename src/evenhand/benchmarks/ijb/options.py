@@ -10,6 +10,7 @@ from evenhand.benchmarks.ijb.covariates import YAW_EDGES
 from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
 from evenhand.search.enrol import Detector, Flip, Media, Norm, Pooling
+from evenhand.search.sanity import Halves
 
 Conventions = Literal["exact", "at_impostor", "nearest", "nearest_full_curve", "linear"]
 
@@ -42,7 +43,7 @@ class PoolingOptions(Options):
     """How faces become templates, and what becomes of templates that fail."""
 
     flip: Flip = option("sum", "the mirrored pass: ignored, added (or averaged), or set beside the first")
-    halves: Literal["auto", "split", "keep"] = option(
+    halves: Halves = option(
         "auto", "columns that hold a pass and its mirrored pass side by side: split where flip asks and they look so"
     )
     norm: Norm = option("keep", "keep the length of an embedding as its weight, or scale it to one")
@@ -167,3 +168,9 @@ class FaceQuestionOptions(Options):
     crops: Literal["auto", "media", "loose"] = option(
         "auto", "pictures of the release itself, or the loose crops of the community's; auto: those where there are"
     )
+
+    def __post_init__(self) -> None:
+        wrong = [test for test in self.tests if test not in (1, 2, 3, 4, 5, 7)]
+        if wrong or not self.tests:
+            found = f"can't be {wrong[0]}" if wrong else "names no test"
+            raise OptionError(f"Option 'tests' {found}: it takes one or several of 1, 2, 3, 4, 5 and 7.")

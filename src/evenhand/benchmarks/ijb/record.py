@@ -32,8 +32,8 @@ from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, LazyColumns,
 from evenhand.core.task import Dataset, Submitted, Tools
 from evenhand.metrics.operating_points import SortedScores, allowed_accepts
 from evenhand.metrics.search_rates import LEFT_OUT, NO_GALLERY
-from evenhand.search.compare import in_double, pair_scores, scores_in_double
-from evenhand.search.enrol import Templates, enrol
+from evenhand.search.compare import in_double, pair_scores, rounding_error, scores_in_double
+from evenhand.search.enrol import Templates
 from evenhand.search.lookup import looked_up
 from evenhand.search.one_to_many import Searched, search, search_scores
 
@@ -112,7 +112,7 @@ def _refined(
     is_impostor = ~truth.same
     if options.fte == "exclude":
         is_impostor &= scores > -np.inf
-    margin = templates.vectors.shape[1] * 2.0**-23  # no product in single precision is further off
+    margin = rounding_error(templates.vectors.shape[1])
     ordered = np.sort(genuine).astype(np.float32)  # a search with another precision would convert all impostors
     known = SortedScores.highest(scores, is_impostor, max(asked, default=0.0))
     ranges = _decisive_ranges(ordered, known, asked, margin)
@@ -254,20 +254,8 @@ def _enrol_probes(
     assert probes.templates is not None
     key = id(probes.templates)
     if key not in known:
-        own = content.video_vectors
-        if own is not None and probes.templates.faces.video is not None:
-            # Frames that a tracker found have no detector score of the protocol's faces: all weigh the same.
-            vectors, flipped = own, content.video_flipped
-            scores: NDArray[np.float64] | None = np.ones(len(own))
-        else:
-            vectors, flipped, scores = content.vectors, content.flipped, content.scores
-        pooled = enrol(
-            vectors,
-            probe_membership(probes.templates, content),
-            options.pooling,
-            flipped=flipped,
-            detector_scores=scores,
-        )
+        members, of_frames = probe_membership(probes.templates, content), probes.templates.faces.video is not None
+        pooled = content.pooled(members, options, of_frames=of_frames)
         if pooled.failures or pooled.skipped:
             tools.warn(
                 f"{pooled.failures} of {len(probes)} probes failed to enrol; "

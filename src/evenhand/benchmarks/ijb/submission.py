@@ -30,13 +30,13 @@ from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
 from evenhand.benchmarks.ijb.lists import FaceList
 from evenhand.benchmarks.ijb.options import PoolingOptions
 from evenhand.benchmarks.ijb.templates import ProtocolFaces, TemplateSet, template_places
-from evenhand.core.errors import PredictionError
+from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.delimited import CellKind
 from evenhand.files.inputs import hash_of, parse_toml, read
 from evenhand.search.enrol import Membership, Templates, enrol
-from evenhand.search.sanity import embedding_warnings, halves_likeness
+from evenhand.search.sanity import embedding_warnings, separate_passes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -182,8 +182,18 @@ class SubmittedEmbeddings:
 
     def enrol(self, templates: TemplateSet, options: PoolingOptions, members: Membership | None = None) -> Templates:
         """The templates, pooled as the options say."""
-        members = self.membership(templates) if members is None else members
-        return enrol(self.vectors, members, options.pooling, flipped=self.flipped, detector_scores=self.scores)
+        return self.pooled(self.membership(templates) if members is None else members, options)
+
+    def pooled(self, members: Membership, options: PoolingOptions, *, of_frames: bool = False) -> Templates:
+        """Templates of the given members; `of_frames`: those of a tracker, which have embeddings of their own."""
+        vectors, flipped, scores = self.vectors, self.flipped, self.scores
+        if of_frames and self.video_vectors is not None:
+            # Frames that a tracker found have no detector score of the protocol's faces: all weigh the same.
+            vectors, flipped, scores = self.video_vectors, self.video_flipped, np.ones(len(self.video_vectors))
+        try:
+            return enrol(vectors, members, options.pooling, flipped=flipped, detector_scores=scores)
+        except PredictionError as error:
+            raise PredictionError(f"{self.where}: {error}") from None
 
     def warnings(self, sets: Sequence[tuple[TemplateSet, Membership]], options: PoolingOptions) -> tuple[str, ...]:
         """What looks wrong about the embeddings, given the templates that they make up."""
@@ -192,33 +202,14 @@ class SubmittedEmbeddings:
             there = members.face >= 0
             person[members.face[there]] = templates.subject[members.template[there]]
         keeps = options.norm == "keep"
-        warnings = embedding_warnings(self.vectors, person, flipped=self.flipped, keeps_lengths=keeps)
-        may_be_two = self.flipped is None and options.halves != "keep"
-        likeness = halves_likeness(self.vectors) if may_be_two else None
-        if likeness is not None and likeness.are_two_passes:
-            warnings += (
-                f"The two halves of the {self.vectors.shape[1]} columns are alike (cosine {likeness.own:.2f}): a pass "
-                "and its mirrored pass side by side? flip=sum or halves=split takes them apart.",
-            )
-        return warnings
+        return embedding_warnings(self.vectors, person, flipped=self.flipped, keeps_lengths=keeps)
 
-    def halved(self, options: PoolingOptions) -> tuple[SubmittedEmbeddings, tuple[str, ...]]:
+    def separated(self, options: PoolingOptions) -> tuple[SubmittedEmbeddings, tuple[str, ...]]:
         """Rows that hold a pass and its mirrored pass side by side, taken apart where the options ask for it."""
-        width = self.vectors.shape[1]
-        if self.flipped is not None or options.halves == "keep":
-            return self, ()
-        if options.halves == "auto":
-            likeness = halves_likeness(self.vectors) if options.flip != "none" else None
-            if likeness is None or not likeness.are_two_passes:
-                return self, ()
-        if width % 2:
-            raise PredictionError(f"{self.where} has {width} columns, which have no two halves. Set halves=keep.")
-        note = (
-            f"The {width} columns of {self.where.name} were taken as {width // 2} of a pass and {width // 2} of its "
-            "mirrored pass (halves=keep leaves them together)."
+        vectors, flipped, notes = separate_passes(
+            self.vectors, self.flipped, self.where, halves=options.halves, is_mirror_used=options.flip != "none"
         )
-        first, second = np.split(np.asarray(self.vectors), 2, axis=1)
-        return replace(self, vectors=first, flipped=second), (note,)
+        return (replace(self, vectors=vectors, flipped=flipped) if notes else self), notes
 
     def _nothing_matches(self, faces: ProtocolFaces) -> str:
         if self.entries is not None:
@@ -330,7 +321,7 @@ def placed(
     if index is not None and listed is not None and ((rows := index.named(listed.name)) >= 0).any():
         if not is_known:
             content = replace(content, index=None, entries=TemplateEntries(listed.template, listed.medium, rows))
-        return _with_scores(replace(content, rows=None), listed, rows), listed.inputs
+        return _with_scores(replace(content, rows=None), listed, rows, weighs=weighs), listed.inputs
     if index is not None and (is_known or content.rows is None):
         return replace(content, rows=None), ()
     rows = np.arange(len(content.vectors)) if content.rows is None else content.rows
@@ -340,7 +331,7 @@ def placed(
             rows = np.array([by_name.get(name, -1) for name in listed.name.tolist()], dtype=np.int64)
     if listed is not None and len(rows) == len(listed):
         content = replace(content, index=None, rows=None, entries=TemplateEntries(listed.template, listed.medium, rows))
-        return _with_scores(content, listed, rows), listed.inputs
+        return _with_scores(content, listed, rows, weighs=weighs), listed.inputs
     if len(rows) != len(faces):
         expected = f"{len(faces):,} faces" + ("" if listed is None else f" and the list files {len(listed):,} lines")
         raise PredictionError(
@@ -351,9 +342,19 @@ def placed(
     return replace(content, index=None, rows=rows), ()
 
 
-def _with_scores(content: SubmittedEmbeddings, listed: FaceList, rows: NDArray[np.int64]) -> SubmittedEmbeddings:
-    """The detector scores of list files, where the submission has none of its own."""
+def _with_scores(
+    content: SubmittedEmbeddings, listed: FaceList, rows: NDArray[np.int64], *, weighs: bool
+) -> SubmittedEmbeddings:
+    """The detector scores of list files, where the submission has none of its own and all of them can be used.
+
+    One that is not finite is an error where faces are weighed; otherwise there are no scores.
+    """
     if content.scores is not None or listed.score is None:
+        return content
+    problem = listed.unusable_score(rows >= 0)
+    if problem is not None:
+        if weighs:
+            raise DataError(f"{problem} Correct it, or set detector=off to weigh all faces the same.")
         return content
     scores = np.zeros(len(content.vectors))
     scores[rows[rows >= 0]] = listed.score[rows >= 0]

@@ -27,7 +27,7 @@ from evenhand.benchmarks.ijb.record import LEGACY_RATES, record_searches
 from evenhand.benchmarks.ijb.sections import CONVENTIONS
 from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.core.errors import InputError, OptionError
-from evenhand.core.metric import Numbers, canonical_output
+from evenhand.core.metric import Numbers
 from evenhand.core.options import parse
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Array, concatenate
@@ -45,6 +45,7 @@ _MERGED_NAMES = {  # quantities of the merged gallery, as those of separate ones
     **{f"top{rank}": f"rank {rank}" for rank in MergedGallerySearch("").ranks},
     **{f"tpir@{rate:.12g}": f"TPIR@FPIR={rate:.12g}, any rank" for rate in LEGACY_RATES},
 }
+_RATES = {"far": "0.0001", "fpir": "0.01", "ranks": "1"}  # options that may be empty, with an example
 _GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {  # switches of protocols, with the values that are tried
     "ijb/test6": {"ignore": ("media", "box", "none"), "match": ("available", "argmax"), "iou": (0.5, 0.2)},
     "ijb/test7": {},
@@ -94,15 +95,20 @@ def explain(run: Any, target: Target | None = None) -> Section:
             raise
         variants = []
         parts.append(Text(f"Other poolings can't be computed: {error}", "small"))
+    else:
+        if not variants and target.quantity:
+            raise OptionError(_nothing_to_explain(run))
+        if not variants:
+            parts.append(Text(_nothing_to_explain(run)))
     if variants:
         quantities = [variant.quantity for variant in variants]
         headline = _headline(run)
         asked = target.quantity or (headline if headline in quantities else quantities[0])
-        shown = _about(variants, asked)
+        shown = _about(run, variants, asked)
         note = "`evenhand explain RUN --target 96.28` ranks all combinations by their distance to a published number."
         for name in dict.fromkeys(variant.quantity for variant in shown):
             some = [variant for variant in shown if variant.quantity == name]
-            parts.append(_pivot(f"{name} under every combination ({len(some)})", some))
+            parts.append(_pivot(f"{name} under every combination ({len(some)})", some, _note(run, some)))
         parts.append(Text(note, "small"))
     return Section("Conventions", parts, name="conventions")
 
@@ -117,8 +123,10 @@ def explain_target(run: Any, target: Target) -> Section:
         return explain(run, target)
     wanted, step = published_share(target.value)
     variants = variants_of(run, target.data, target.predictions)
+    if not variants:
+        raise OptionError(_nothing_to_explain(run))
     if target.quantity:
-        variants = _about(variants, target.quantity)
+        variants = _about(run, variants, target.quantity)
     headline = _headline(run)
 
     def rank(variant: Variant) -> tuple[float, bool, bool, bool, float]:
@@ -130,8 +138,9 @@ def explain_target(run: Any, target: Target) -> Section:
 
     matching = sum(_gives(variant, wanted, step) for variant in variants)
     lead = f"{matching:,} of {len(variants):,} combinations give {target.value} when rounded as it is."
-    nearest = _nearest_first(sorted(variants, key=rank)[: target.most], wanted)
-    return Section(f"Combinations nearest to {target.value}", [Text(lead, "lead"), nearest], name="target")
+    nearest = sorted(variants, key=rank)[: target.most]
+    table = _nearest_first(nearest, wanted, _note(run, nearest))
+    return Section(f"Combinations nearest to {target.value}", [Text(lead, "lead"), table], name="target")
 
 
 def published_share(printed: str) -> tuple[float, float]:
@@ -158,22 +167,72 @@ def _gives(variant: Variant, wanted: float, step: float) -> bool:
     return abs(variant.value - wanted) <= step / 2 + 1e-12
 
 
-def _about(variants: Sequence[Variant], quantity: str) -> list[Variant]:
-    """The variants of a quantity, however it is written; "TPIR@FPIR=1e-2" means that at every rank."""
-    asked = canonical_output(quantity)
-    name = _plain(_MERGED_NAMES.get(asked.lower(), asked))
-    known = list(dict.fromkeys(variant.quantity for variant in variants))
-    chosen = [one for one in known if _plain(one) == name] or [
-        one for one in known if _plain(one).startswith(f"{name},")
+def _about(run: Any, variants: Sequence[Variant], quantity: str) -> list[Variant]:
+    """The variants of a quantity, by any name that we print for it; "TPIR@FPIR=1e-2" means that at every rank.
+
+    The conventions list "TAR@FAR=0.0001", reports "TAR at FAR 0.0001", diff and gate "verification.TAR@FAR=0.0001",
+    evaluate "BCubed without FTE: F". Where the name has a convention in it, only that is meant; in tests 6 to 8 it is
+    the metric.
+    """
+    asked = _plain(quantity)
+    names = {kind: {_plain(name) for name in some} for kind, some in _names(run, variants).items()}
+    chosen = [kind for kind, some in names.items() if asked in some] or [
+        kind for kind, some in names.items() if any(name.startswith(f"{asked},") for name in some)
     ]
     if not chosen:
+        known = dict.fromkeys(variant.quantity for variant in variants)
         raise OptionError(f"There is no quantity {quantity!r}. Known: {'; '.join(known)}.")
-    return [variant for variant in variants if variant.quantity in chosen]
+    return [variant for variant in variants if (variant.quantity, variant.convention) in chosen]
+
+
+def _names(run: Any, variants: Sequence[Variant]) -> Mapping[tuple[str, str], set[str]]:
+    """By quantity and convention: all names that are printed for it."""
+    from evenhand.benchmarks.ijb.tasks import benchmark
+
+    names = {(one.quantity, one.convention): {one.quantity, f"{one.quantity} ({one.convention})"} for one in variants}
+    conventions = {convention for _, convention in names}
+    for output, quantity in _MERGED_NAMES.items():
+        for kind in names:
+            if kind[0] == quantity:
+                names[kind].add(output)
+    for metric, output in dict.fromkeys((estimate.metric, estimate.output) for estimate in run.results.estimates):
+        written = {f"{metric}: {output}", f"{metric}.{output}", benchmark.names.value(metric, output)}
+        for (quantity, convention), some in names.items():
+            is_own = metric == convention or metric not in conventions
+            if is_own and (_usual_name(output) == quantity or output == f"{quantity} ({convention})"):
+                some |= written
+    return names
+
+
+def _usual_name(output: str) -> str:
+    """The name of an output of public scripts as those of separate galleries are called.
+
+    >>> _usual_name("top1"), _usual_name("TPIR@0.01"), _usual_name("rank 5")
+    ('rank 1', 'TPIR@FPIR=0.01, rank 1', 'rank 5')
+    """
+    return _MERGED_NAMES.get(output) or re.sub(r"^TPIR@([\d.e-]+)$", r"TPIR@FPIR=\1, rank 1", output)
 
 
 def _plain(quantity: str) -> str:
-    """As people write it: Rank-1, rank1 and "rank 1" are one."""
-    return re.sub(r"[\s_-]", "", quantity).lower()
+    """As people write it: Rank-1, rank1 and "rank 1" are one, and so are 1e-4 and 0.0001."""
+    numbers = re.sub(r"\d*\.?\d+(?:[eE][+-]?\d+)?", lambda match: f"{float(match[0]):.12g}", quantity)
+    return re.sub(r"[\s_-]", "", numbers).lower()
+
+
+def _nothing_to_explain(run: Any) -> str:
+    """Why a run has no result under any combination, and what to do about it."""
+    empty = [name for name in _RATES if name in run.manifest.options and not run.manifest.options[name]]
+    if empty:
+        settings = " and ".join(f"{name}=" for name in empty)
+        example = " ".join(f"--set {name}={_RATES[name]}" for name in empty)
+        return (
+            f"The run was made without rates ({settings}), so there is no result to explain. Evaluate again with "
+            f"rates, such as {example}, or leave the option out for the usual ones."
+        )
+    return (
+        "No combination gives a number: the results of this run are undefined. `evenhand evaluate` and the report say "
+        "why, such as a match list without genuine comparisons."
+    )
 
 
 def _headline(run: Any) -> str:
@@ -305,7 +364,8 @@ def _sources(*sources: str) -> str:
 
 def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: Any) -> Iterator[Variant]:
     """Every number of detection or clustering under every combination of the protocol's switches."""
-    grid = _GRIDS[task.name]
+    own = {name: getattr(options, name) for name in _GRIDS[task.name]}
+    grid = {name: tuple(dict.fromkeys((*values, own[name]))) for name, values in _GRIDS[task.name].items()}
     for values in product(*grid.values()):
         asked = dict(zip(grid, values, strict=True))
         chosen = replace(options, **asked)
@@ -340,7 +400,7 @@ def pooling_source(pooling: Pooling, script: str) -> str:
     return source
 
 
-def _pivot(title: str, variants: Sequence[Variant]) -> Table:
+def _pivot(title: str, variants: Sequence[Variant], note: str) -> Table:
     """One line per combination of switches and policy, one column per convention."""
     conventions = list(dict.fromkeys(variant.convention for variant in variants))
     lines: dict[tuple[str, str], dict[str, Variant]] = {}
@@ -354,15 +414,15 @@ def _pivot(title: str, variants: Sequence[Variant]) -> Table:
         )
         for (switches, failures), line in lines.items()
     )
-    return Table(title, ("combination", *conventions, "public code"), rows, _note(variants))
+    return Table(title, ("combination", *conventions, "public code"), rows, note)
 
 
-def _nearest_first(variants: Sequence[Variant], target: float) -> Table:
+def _nearest_first(variants: Sequence[Variant], target: float, note: str) -> Table:
     rows = tuple(
         (
             variant.quantity,
             f"{variant.value:.6f}",
-            f"{variant.value - target:+.6f}",
+            f"{round(variant.value - target, 6) or 0.0:+.6f}".replace("+0.000000", "0.000000"),
             variant.switches,
             ", ".join(part for part in (variant.convention, variant.failures and f"FTE: {variant.failures}") if part),
             variant.source,
@@ -370,13 +430,14 @@ def _nearest_first(variants: Sequence[Variant], target: float) -> Table:
         for variant in variants
     )
     columns = ("quantity", "value", "off by", "combination", "convention", "public code")
-    return Table("Nearest first", columns, rows, _note(variants))
+    return Table("Nearest first", columns, rows, note)
 
 
-def _note(variants: Sequence[Variant]) -> str:
-    """What to know about poolings and failures to enrol, where there are any."""
+def _note(run: Any, variants: Sequence[Variant]) -> str:
+    """What to know about poolings and failures to enrol, where there are any; tests 6 to 8 compare no templates."""
     policies = {variant.failures for variant in variants} - {""}
-    notes = [f"FTE {name}: {words}." for name, words in SOURCES["failures"].items() if name in policies]
+    known = SOURCES["failures_of_faces" if run.results.task in _GRIDS else "failures"]
+    notes = [f"FTE {name}: {words}." for name, words in known.items() if name in policies]
     if any("flip=" in variant.switches for variant in variants):
         notes.insert(0, "flip=sum and the average of both passes give the same numbers: only directions count.")
     return " ".join(notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from evenhand.files.delimited import DelimitedTable, read_table
 from evenhand.files.inputs import hash_of
 from evenhand.files.outputs import write_csv, write_npy
 from evenhand.files.writing import make_folder
-from evenhand.search.sanity import embedding_warnings, halves_likeness
+from evenhand.search.sanity import embedding_warnings, separate_passes
 
 _ROWS_AT_ONCE = 1 << 16
 EMBEDDINGS, FLIPPED, PICTURES = "embeddings.npy", "embeddings_flip.npy", "pictures.csv"
@@ -60,18 +60,17 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         if given.vectors is None:
             return _of_scores(given, truth, options)
         first, second = _rows(given, truth)
-        given, warnings = _halved(given, options)
-        if options.flip == "sum" and given.flipped is None:
+        vectors, flipped, warnings = separate_passes(
+            given.vectors, given.flipped, given.where, halves=options.halves, is_mirror_used=options.flip != "none"
+        )
+        if options.flip == "sum" and flipped is None:
             beside = FLIPPED if given.where.is_dir() else f"{given.where.stem}_flip.npy"
             beside = "an entry embeddings_flip" if given.where.suffix == ".npz" else beside
             raise PredictionError(
                 f"flip=sum adds the embeddings of the mirrored pictures, and {given.where} has none. Add {beside}, or "
                 "set flip=none."
             )
-        flipped = given.flipped if options.flip == "sum" else None
-        assert given.vectors is not None
-        vectors = _unit(given.vectors, flipped, given.where)
-        distance = _distances(vectors, first, second)
+        distance = _distances(_unit(vectors, flipped if options.flip == "sum" else None, given.where), first, second)
         lacking = np.flatnonzero(np.isnan(distance))
         examples = tuple(
             f"pair {row}: {truth.pictures[truth.first[row]]}, {truth.pictures[truth.second[row]]}"
@@ -82,7 +81,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
             distance,
             _coverage(truth, len(lacking), "pair without an embedding", examples),
             given.inputs,
-            (*warnings, *embedding_warnings(given.vectors, person, flipped=given.flipped, index=PICTURES)),
+            (*warnings, *embedding_warnings(vectors, person, flipped=flipped, index=PICTURES)),
             {"flip": options.flip},
         )
 
@@ -167,32 +166,6 @@ def _picture_names(path: Path, rows: int) -> tuple[tuple[str, ...], InputFact]:
     if again is not None:
         raise PredictionError(f"{path}: picture {again!r} is named twice; which of its embeddings is meant?")
     return tuple(names), table.fact
-
-
-def _halved(given: _SubmittedArrays, options: PairSetOptions) -> tuple[_SubmittedArrays, tuple[str, ...]]:
-    """Rows that hold a pass and its mirrored pass side by side, taken apart where the options ask for it."""
-    vectors = given.vectors
-    assert vectors is not None
-    if given.flipped is not None or options.halves == "keep":
-        return given, ()
-    likeness = halves_likeness(vectors) if options.halves == "auto" else None
-    if options.halves == "auto" and (likeness is None or not likeness.are_two_passes):
-        return given, ()
-    width = vectors.shape[1]
-    if likeness is not None and options.flip == "none":
-        warning = (
-            f"The two halves of the {width} columns are alike (cosine {likeness.own:.2f}): a pass and its mirrored "
-            "pass side by side? flip=sum takes them apart."
-        )
-        return given, (warning,)
-    if width % 2:
-        raise PredictionError(f"{given.where} has {width} columns, which have no two halves. Set halves=keep.")
-    note = (
-        f"The {width} columns of {given.where.name} were taken as {width // 2} of a pass and {width // 2} of its "
-        "mirrored pass (halves=keep leaves them together)."
-    )
-    first, second = np.split(vectors, 2, axis=1)
-    return replace(given, vectors=first, flipped=second), (note,)
 
 
 def _rows(given: _SubmittedArrays, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

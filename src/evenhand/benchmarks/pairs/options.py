@@ -7,6 +7,7 @@ from typing import Literal
 
 from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
+from evenhand.search.sanity import Halves
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class PairSetOptions(Options):
     """How embeddings become distances, and how these are judged."""
 
     flip: Literal["sum", "none"] = option("sum", "add the embedding of the mirrored picture, or ignore it")
-    halves: Literal["auto", "split", "keep"] = option(
+    halves: Halves = option(
         "auto", "columns that hold a pass and its mirrored pass side by side: split where flip asks and they look so"
     )
     far: tuple[float, ...] = option((1e-3, 1e-2, 1e-1), "false accept rates at which the true accept rate is reported")
