@@ -1,11 +1,11 @@
-"""Run the slow tests in pieces: a fifth of them with every commit, and what the commit touched.
+"""Run the slow tests in pieces: a tenth of them with every commit, and what the commit touched.
 
-A piece is a test file, or one test of a file that takes long. Pieces are dealt into five turns of about equal cost, and
-the number of commits says whose turn it is: every piece runs at least with every fifth commit, whatever it costs. A
+A piece is a test file, or one test of a file that takes long. Pieces are dealt into ten turns of about equal cost, and
+the number of commits says whose turn it is: every piece runs at least with every tenth commit, whatever it costs. A
 piece whose tests or package differ from the previous commit's runs at once while the time limit allows; what then has
 no time left is named, with the number of commits until its turn.
 
-    python .ci/slow.py [--minutes 4] [--all] [--list]
+    python .ci/slow.py [--minutes 2] [--all] [--list]
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TURNS = 5
+TURNS = 10
 AT_ONCE = 2
 LONGEST = 1500  # seconds; a piece that takes longer has failed
 USUAL = 15.0
-SECONDS = {  # as measured, two pieces at a time; the others take about the usual
+SECONDS = {  # as measured, two pieces at a time; tests of a file share its time; the others take about the usual
     "tests/benchmarks/ijb/test_streams.py": 30,
     "tests/benchmarks/synthesis/test_demo.py": 90,
     "tests/benchmarks/synthesis/test_ranking.py": 210,
@@ -32,6 +33,7 @@ SECONDS = {  # as measured, two pieces at a time; the others take about the usua
     "tests/cli/test_outputs.py": 40,
     "tests/compat/uccs/test_resume.py": 60,
     "tests/docs/test_tutorials.py": 90,
+    "tests/files/test_budget.py": 80,
     "tests/files/test_pixels.py": 45,
     "tests/files/test_readers.py": 45,
     "tests/fuzz/test_readers.py::test_arrays": 55,
@@ -45,7 +47,7 @@ SECONDS = {  # as measured, two pieces at a time; the others take about the usua
     "tests/run/test_families.py": 390,
     "tests/run/test_survival.py": 120,
 }
-SPLIT = ("tests/fuzz/test_readers.py",)
+SPLIT = ("tests/cli/test_kills.py", "tests/fuzz/test_readers.py", "tests/run/test_families.py")
 PACKAGES = {"fuzz": "files", "portable": "scenes", "ray": "engines"}  # tested by a folder of another name
 
 
@@ -54,24 +56,31 @@ def git(*arguments: str) -> str:
     return done.stdout.strip()
 
 
-def pieces() -> list[str]:
-    """What pytest is asked to run, piece by piece, dearest first."""
+def pieces() -> dict[str, float]:
+    """What pytest is asked to run, piece by piece, and about how many seconds each takes; dearest first."""
     listed: list[str] = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        text = path.read_text(encoding="utf-8")
         name = path.relative_to(ROOT).as_posix()
-        if re.search(r"\bmark\.slow\b", text):
-            tests = re.findall(r"^def (test_\w+)", text, flags=re.MULTILINE) if name in SPLIT else []
-            listed += [f"{name}::{test}" for test in tests] or [name]
-    return sorted(listed, key=lambda piece: (-SECONDS.get(piece, USUAL), piece))
+        if name not in SPLIT and re.search(r"\bmark\.slow\b", path.read_text(encoding="utf-8")):
+            listed.append(name)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "slow", *SPLIT]
+    collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed += [line for line in collected.splitlines() if line.startswith(SPLIT)]
+    names = {piece: (piece, piece.partition("[")[0], piece.partition("::")[0]) for piece in listed}
+    shared = Counter(name for some in names.values() for name in set(some))  # pieces of every test and file
+    seconds = {
+        piece: next((SECONDS[name] / shared[name] for name in some if name in SECONDS), USUAL)
+        for piece, some in names.items()
+    }
+    return dict(sorted(seconds.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-def turns(every: Iterable[str]) -> dict[str, int]:
+def turns(seconds: Mapping[str, float]) -> dict[str, int]:
     """The turn of each piece; the next dearest goes where least is."""
     loads, dealt = [0.0] * TURNS, {}
-    for piece in every:
+    for piece, cost in seconds.items():
         dealt[piece] = loads.index(min(loads))
-        loads[dealt[piece]] += SECONDS.get(piece, USUAL)
+        loads[dealt[piece]] += cost
     return dealt
 
 
@@ -99,19 +108,20 @@ def run(piece: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    minutes = float(arguments[arguments.index("--minutes") + 1]) if "--minutes" in arguments else 4.0
+    minutes = float(arguments[arguments.index("--minutes") + 1]) if "--minutes" in arguments else 2.0
     now = int(git("rev-list", "--count", "HEAD") or 0) % TURNS
-    dealt = turns(pieces())
+    seconds = pieces()
+    dealt = turns(seconds)
     if "--list" in arguments:
         for piece, turn in sorted(dealt.items(), key=lambda entry: entry[1]):
-            print(turn, f"{SECONDS.get(piece, USUAL):4.0f} s", piece)
+            print(turn, f"{seconds[piece]:4.0f} s", piece)
         return 0
     due = [piece for piece, turn in dealt.items() if turn == now or "--all" in arguments]
     changed = [piece for piece in dealt if piece not in due and stamp(piece, "HEAD") != stamp(piece, "HEAD~1")]
     started, left = time.monotonic(), []
 
     def attempt(piece: str) -> bool:
-        if piece in changed and time.monotonic() - started + SECONDS.get(piece, USUAL) > minutes * 60:
+        if piece in changed and time.monotonic() - started + seconds[piece] > minutes * 60:
             left.append(piece)
             return True
         return run(piece)
