@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from latex import compile_latex
 
 from evenhand.core.page import Interval, Section, Table
 from evenhand.core.records import Group
@@ -31,19 +29,6 @@ def check_syntax(text: str) -> None:
             assert line.count("&") == len(columns) - 1
 
 
-def compile_latex(path: Path, folder: Path, packages: str = "") -> None:
-    """Compile a file of tables in a plain article; skipped without pdflatex."""
-    program = shutil.which("pdflatex")
-    if program is None:
-        pytest.skip("no pdflatex on PATH: install texlive-latex-base")
-    document = rf"\documentclass{{article}}{packages}\begin{{document}}\input{{{path}}}\end{{document}}"
-    (folder / "paper.tex").write_text(document, encoding="utf-8")
-    command = [program, "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout.decode("utf-8", "replace")[-1500:]
-    assert (folder / "paper.pdf").exists()
-
-
 @pytest.fixture
 def two_models(results):
     """Two models, one with names that LaTeX would interpret."""
@@ -56,11 +41,11 @@ def two_models(results):
     return [Reported(results, (Section("s", [table]),)), Reported(other, (Section("s", [table]),))]
 
 
-@pytest.mark.parametrize("packages", ["", r"\usepackage{booktabs}"], ids=["plain", "booktabs"])
+@pytest.mark.parametrize("packages", [(), ("booktabs",)], ids=["plain", "booktabs"])
 def test_tables_of_nasty_names_compile(two_models, tmp_path, packages):
     write_latex(two_models, tmp_path / "tables.tex")
     check_syntax((tmp_path / "tables.tex").read_text(encoding="utf-8"))
-    compile_latex(tmp_path / "tables.tex", tmp_path, packages)
+    compile_latex(tmp_path / "tables.tex", tmp_path, *packages)
 
 
 def test_the_tables_are_overall_with_gap_metrics_groups_and_what_the_family_adds(two_models):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from latex import compile_latex
 
 from evenhand.cli.main import main
 
@@ -63,13 +63,4 @@ def test_tables_of_two_models_compile_with_the_best_in_bold(
     if task == "test1":
         variants = next(table for table in tables if "N1D1F1" in table)
         assert len(re.findall(r"N[01]D[01]F[01]", variants)) == 16
-    if shutil.which("pdflatex"):
-        document = tmp_path / "paper.tex"
-        document.write_text(
-            "\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n\\begin{document}\n"
-            "\\input{tables.tex}\n\\end{document}\n"
-        )
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", document.name]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
-        assert done.returncode == 0, done.stdout[-2000:]
-        assert (tmp_path / "paper.pdf").is_file()
+    compile_latex(path, tmp_path, "booktabs")
