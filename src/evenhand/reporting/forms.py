@@ -145,13 +145,18 @@ def _fairness_table(models: Sequence[ShownResults], names: Sequence[str]) -> Tab
     rows: list[tuple[Cell, ...]] = []
     for name, model in zip(names, models, strict=True):
         summary = widest(model, first)
-        if summary is None or summary.worst is None or next(model.of(*first), None) is None:
+        if next(model.of(*first), None) is None:
+            continue
+        if summary is None or summary.worst is None:  # groups were not compared, in this run
+            rows.append((name, as_cell(model.get(*first), model.unit(*first)), *(Interval(None) for _ in range(4))))
             continue
         unit, points = model.unit(*first), model.points(*first)
         chance = Interval(summary.reference.mean if summary.reference else None, unit=points)
         values = (as_cell(model.get(*first), unit), as_cell(model.get(*first, summary.worst), unit))
         gap = Interval(gap_of(summary), unit=points)
         rows.append((name, values[0], values[1], group_words(summary.worst), gap, chance))
+    if all(isinstance(row[3], Interval) for row in rows):
+        rows = []
     better = direction_of(models[0], *first)
     columns = ("Model", "All groups", "Worst group", "Which", "Gap", "By chance")
     title = f"{value_name(*first)} on {task_title(models[0].task, models[0].names)}: all groups, worst group and gap"

@@ -1,7 +1,8 @@
-"""Do embeddings look like embeddings of these faces? Looked at before hours are spent on them.
+"""Do embeddings or scores look like those of these faces? Looked at before hours are spent on them.
 
-A sample of the rows is enough to notice rows in another order than the faces, constant or repeated rows, rows without
-length, a mirrored pass stored in the second half of the columns, and lengths that were normalised away.
+A sample of the rows is enough to notice rows in another order than the faces or one place off, constant or repeated
+rows, rows without length, a mirrored pass in another order or in the second half of the columns, lengths that were
+normalised away, and scores that are in another order or are distances.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ _ROWS = 1024  # looked at, spread evenly over the array
 _PEOPLE, _ROWS_OF_PERSON = 128, 4  # compared with each other
 _FEWEST_PAIRS = 12  # of one person: fewer say nothing about the order of rows
 _UNORDERED = 0.6  # chance that two rows of one person are more alike than two of different people; 0.5 by chance alone
+_WELL_ORDERED = 0.95  # no need to look further
+_SHIFTED, _BETTER_SHIFTED = (
+    0.9,
+    0.05,
+)  # so much alike, and so much more, are rows one place further: they are off by one
+_OPPOSITE = 0.2  # chance that a genuine comparison is rated more alike: below it, low scores mean alike
+_COMPARISONS = 4096  # of each kind whose scores are looked at
 _MOSTLY_REPEATED = 0.5
 _UNIT = 1e-3  # a length so near to one is one
 
@@ -68,15 +76,44 @@ def embedding_warnings(
                 "The embeddings were normalised already (every length is 1): norm=keep and norm=unit give the same "
                 "numbers, and published ones with norm=keep can't be reproduced from them."
             )
-    is_constant = any("constant" in warning for warning in warnings)
-    alike = None if person is None or is_constant else order_likeness(vectors, np.asarray(person))
-    if alike is not None and alike < _UNORDERED:
-        warnings.append(
-            "The rows seem to be in another order than the faces, and then no result means anything: two rows of one "
-            f"person are more alike than two rows of different people in only {100 * alike:.0f} % of cases (50 % is "
-            f"chance). Check the order of rows, or add {index}."
-        )
+    if any("constant" in warning for warning in warnings):
+        return tuple(warnings)
+    if flipped is not None and flipped.shape == vectors.shape:
+        warnings += _of_passes(sample, _double(flipped, rows))
+    if person is not None:
+        warnings += _of_order(vectors, np.asarray(person), index)
     return tuple(warnings)
+
+
+def score_warnings(
+    scores: Array, same: Array, order: str, opposite: str = "Higher must mean more alike: negate distances."
+) -> tuple[str, ...]:
+    """What looks wrong about the scores of comparisons, of which higher means more alike; nothing when all is well.
+
+    `same` says which comparisons are genuine, `order` in which order scores are expected, `opposite` what to do when
+    they say the opposite. Failures to enrol (−∞) are not looked at.
+
+    >>> score_warnings(np.arange(100.0), np.arange(100) < 50, "")
+    ('The scores say the opposite of what they should: a genuine comparison is rated more alike than an impostor \
+comparison in only 0 % of cases. Higher must mean more alike: negate distances.',)
+    """
+    every = _sampled(np.arange(len(scores)), 2 * _COMPARISONS)
+    sides = scores[_sampled(np.flatnonzero(same), _COMPARISONS)], scores[every[~same[every]]]
+    genuine, impostor = (side[side > -np.inf] for side in sides)
+    if len(genuine) < _FEWEST_PAIRS or len(impostor) < _FEWEST_PAIRS:
+        return ()
+    higher = _chance_of_higher(genuine, impostor)
+    share = (
+        f"a genuine comparison is rated more alike than an impostor comparison in only {100 * higher:.0f} % of cases"
+    )
+    if higher < _OPPOSITE:
+        return (f"The scores say the opposite of what they should: {share}. {opposite}",)
+    if higher < _UNORDERED:
+        return (
+            f"The scores seem to be in another order than the comparisons, and then no result means anything: {share} "
+            f"(50 % is chance). {order}",
+        )
+    return ()
 
 
 def separate_passes(
@@ -124,6 +161,51 @@ def halves_likeness(vectors: Array) -> HalvesLikeness | None:
 
 def order_likeness(vectors: Array, person: Array) -> float | None:
     """The chance that two rows of one person are more alike than two rows of different people; None: too few to say."""
+    rows = _rows_to_compare(person)
+    return None if rows is None else _likeness(vectors, rows, person[rows])
+
+
+def _of_order(vectors: Array, person: NDArray[np.int64], index: str) -> list[str]:
+    """Whether rows are in another order than the faces, or one place off."""
+    rows = _rows_to_compare(person)
+    alike = None if rows is None else _likeness(vectors, rows, person[rows])
+    if rows is None or alike is None or alike >= _WELL_ORDERED:
+        return []
+    if alike < _UNORDERED:
+        return [
+            "The rows seem to be in another order than the faces, and then no result means anything: two rows of one "
+            f"person are more alike than two rows of different people in only {100 * alike:.0f} % of cases (50 % is "
+            f"chance). Check the order of rows, or add {index}."
+        ]
+    for shift, place in ((1, "one row too late"), (-1, "one row too early")):
+        moved = _likeness(vectors, np.clip(rows + shift, 0, len(vectors) - 1), person[rows])
+        if moved is not None and moved > max(alike + _BETTER_SHIFTED, _SHIFTED):
+            return [
+                f"The embeddings seem to stand {place}: two rows of one person are more alike than two rows of "
+                f"different people in {100 * alike:.0f} % of cases, and in {100 * moved:.0f} % if every row is moved "
+                f"by one. Check the first and the last row, or add {index}."
+            ]
+    return []
+
+
+def _of_passes(first: NDArray[np.float64], second: NDArray[np.float64]) -> list[str]:
+    """Whether the mirrored pass is in another order than the first one."""
+    if len(first) < _FEWEST_PAIRS:
+        return []
+    first, second = _unit(first), _unit(second)
+    own = np.einsum("ij,ij->i", first, second)
+    other = np.einsum("ij,ij->i", first, np.roll(second, len(second) // 2, axis=0))
+    alike = float(np.mean(own > other) + np.mean(own == other) / 2)
+    if alike >= _UNORDERED:
+        return []
+    return [
+        "The mirrored pass seems to be in another order than the embeddings: a row is more like its mirrored row than "
+        f"like that of another face in only {100 * alike:.0f} % of cases (50 % is chance). Check its order."
+    ]
+
+
+def _rows_to_compare(person: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Some rows of some people who have several; None without any."""
     known = np.flatnonzero(person >= 0)
     order = known[np.argsort(person[known], kind="stable")]
     people, starts, counts = np.unique(person[order], return_index=True, return_counts=True)
@@ -134,17 +216,26 @@ def order_likeness(vectors: Array, person: Array) -> float | None:
         order[starts[one] + np.unique(np.linspace(0, counts[one] - 1, _ROWS_OF_PERSON).round().astype(np.int64))]
         for one in several
     ]
-    rows = np.concatenate(picked)
+    return np.concatenate(picked)
+
+
+def _likeness(vectors: Array, rows: NDArray[np.int64], person: NDArray[np.int64]) -> float | None:
+    """As `order_likeness`, of some rows, given whose they are."""
     vectors = _unit(_double(vectors, rows))
     with OneThread().held():  # others would wait for work until long after
         cosine = vectors @ vectors.T
     upper = np.triu_indices(len(rows), 1)
-    same = (person[rows][:, None] == person[rows][None, :])[upper]
+    same = (person[:, None] == person[None, :])[upper]
     if int(same.sum()) < _FEWEST_PAIRS or same.all():
         return None
     scores = cosine[upper]
-    others = np.sort(scores[~same])
-    below = np.searchsorted(others, scores[same], side="left") + np.searchsorted(others, scores[same], side="right")
+    return _chance_of_higher(scores[same], scores[~same])
+
+
+def _chance_of_higher(some: Array, others: Array) -> float:
+    """The chance that one of the first is higher than one of the others; a tie is half a chance."""
+    others = np.sort(others)
+    below = np.searchsorted(others, some, side="left") + np.searchsorted(others, some, side="right")
     return float(below.mean() / (2 * len(others)))
 
 

@@ -139,6 +139,37 @@ def test_the_baseline_clusters_detections_into_a_file_of_test_8(tmp_path: Path, 
         cluster_detections(tmp_path / "sub", tmp_path, tmp_path / "out.csv")
 
 
+def test_the_truth_of_test_8_is_found_in_the_metadata(tmp_path: Path, official: Any) -> None:
+    place = tmp_path / "protocol" / "cluster" / "test8"
+    faces = [(1 + number % 3, f"img/{number // 2}.jpg", 10 + 100 * (number % 2), 20, 40, 50) for number in range(12)]
+    path = official.write(place / "x_detection_clustering_ground_truth.csv", [("SUBJECT_ID", "FILENAME", *BOX), *faces])
+    beyond = (9, "img/other.jpg", 1, 2, 3, 4)
+    people = [(*METADATA[:6], "GENDER"), *((*face, face[0] % 2) for face in (*faces, faces[0], beyond))]
+    metadata = tmp_path / "protocol" / "x_metadata.csv"
+    official.write(metadata, people)
+    answers = [(number, name, number % 2, 0.9, *box) for number, (_, name, *box) in enumerate(faces)]
+    submission = official.write(tmp_path / "d.csv", [(*CLUSTERS, *BOX), *answers])
+    listed = place / "x_detection_clustering_hint_10.csv"
+    official.write(listed, [("FILENAME",), *((f"img/{number}.jpg",) for number in range(6))])
+
+    def values() -> Any:
+        results = evaluate(benchmark.find("ijb/test8"), submission, tmp_path, draws=0, permutations=0).results
+        return {(one.metric, one.output, one.group): one.value for one in results.estimates}
+
+    expected = values()
+    path.unlink()
+    assert values() == expected
+    official.write(metadata, [people[0], *((*row[:2], "", *row[3:]) for row in people[1:])])
+    with pytest.raises(DataError, match=r"x_metadata\.csv, line 2: subject 1 has no box in img/0\.jpg"):
+        values()
+    official.write(metadata, [("SUBJECT_ID", "FILENAME", "GENDER"), (1, "img/0.jpg", 1)])
+    with pytest.raises(DataError, match=r"can't serve as ground truth of test 8: it has no column FACE_X"):
+        values()
+    listed.unlink()
+    with pytest.raises(DataError, match="serves instead once the list of media is there, too"):
+        values()
+
+
 def test_the_hint_bounds_the_number_of_clusters_and_a_threshold_takes_its_place() -> None:
     rng = np.random.default_rng(5)
     vectors = (np.repeat(np.eye(9, 16), 5, axis=0) + rng.normal(size=(45, 16)) * 0.02).astype(np.float32)

@@ -27,6 +27,7 @@ from evenhand.cli.main import main
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.options import parse
 from evenhand.run import evaluate
+from evenhand.search.sanity import embedding_warnings
 
 MINI = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
 TESTS = ("ijb/test1", "ijb/test4")
@@ -168,6 +169,66 @@ def test_shuffled_constant_and_halved_embeddings_are_reported_by_check_and_evalu
     np.save(shuffled, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
     run = evaluate(benchmark.find("ijb/test1"), shuffled, release, options={"flip": "none"}, draws=0)
     assert any("normalised already" in warning for warning in run.results.warnings)
+
+
+def test_scores_in_another_order_or_of_distances_are_reported(
+    release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(6)
+    task: Any = benchmark.find("ijb/test1")
+    same = task.load(release, task.options()).truth.same
+    scores = same + rng.normal(size=len(same)) * 0.3
+    kinds = {"right": scores, "shuffled": rng.permutation(scores), "distances": -scores}
+    expected = {"right": "", "shuffled": "another order than the comparisons", "distances": "negate distances"}
+    for name, values in kinds.items():
+        np.save(tmp_path / f"{name}.npy", values)
+        assert main(["check", "ijb/test1", str(tmp_path / f"{name}.npy"), "--data", str(release)]) == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert [words in printed for words in expected.values() if words] == [
+            words == expected[name] for words in expected.values() if words
+        ]
+    assert "For scores in the order of" in command("ijb/test1", tmp_path / "shuffled.npy", release)[2]
+    search: Any = benchmark.find("ijb/test4")
+    for name, sign in (("right", 1), ("distances", -1)):
+        folder = tmp_path / name
+        folder.mkdir()
+        for gallery in search.load(release, search.options()).truth.galleries:
+            same = gallery.probes.subject[:, None] == gallery.subject[None, :]
+            np.save(folder / f"scores_{gallery.name}.npy", sign * (same + rng.normal(size=same.shape) * 0.2))
+        assert ("negate distances" in command("ijb/test4", folder, release)[2]) == (name == "distances")
+
+
+def test_rows_that_are_one_place_off_are_reported(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    person = np.repeat(np.arange(60), 4)
+    vectors = rng.normal(size=(60, 32))[person] + rng.normal(size=(240, 32)) * 0.5
+    assert embedding_warnings(vectors, person) == ()
+    for shift, words in ((1, "one row too late"), (-1, "one row too early")):
+        (warning,) = embedding_warnings(np.roll(vectors, shift, axis=0), person)
+        assert words in warning
+    weak = rng.normal(size=(60, 32))[person] + rng.normal(size=(240, 32)) * 2.5
+    assert embedding_warnings(weak, person) == ()
+
+
+def test_a_mirrored_pass_that_does_not_belong_to_the_first_is_reported(release: Path, tmp_path: Path) -> None:
+    flipped = np.load(release / "embeddings_flip.npy")
+    np.save(tmp_path / "mine.npy", np.load(release / "embeddings.npy"))
+    np.save(tmp_path / "mine_flip.npy", np.random.default_rng(0).permutation(flipped))
+    words = "The mirrored pass seems to be in another order"
+    assert words in command("ijb/test1", tmp_path / "mine.npy", release)[2]
+    assert words not in command("ijb/test1", release, release)[2]
+    np.save(tmp_path / "mine_flip.npy", flipped[:-1])
+    code, _, messages = command("ijb/test1", tmp_path / "mine.npy", release)
+    assert code == 2
+    assert "they must agree. Give one mirrored row for each row of the embeddings." in messages
+
+
+@pytest.mark.parametrize("task", TESTS)
+def test_embeddings_of_which_none_can_be_enrolled_are_an_error(release: Path, tmp_path: Path, task: str) -> None:
+    np.save(tmp_path / "zeros.npy", np.zeros_like(np.load(release / "embeddings.npy")))
+    code, _, messages = command(task, tmp_path / "zeros.npy", release, flip="none")
+    assert code == 2
+    assert "templates can be enrolled" in messages
 
 
 def test_two_passes_side_by_side_are_taken_apart(release: Path, tmp_path: Path) -> None:

@@ -148,10 +148,19 @@ def test_video_probes_rest_on_the_frames_that_were_tracked(folder: Path, officia
     official.write(folder / "video_frames.csv", [("TEMPLATE_ID", "FACE_INDEX"), (77, 4), (77, 5)])
     results = run(folder, folder, task="ijb/search_video").results
     assert results.get("CMC", "rank 1", Group.of(gallery="A")).value == 1.0
+    official.write(folder / "video_frames.csv", [("TEMPLATE_ID", "FACE_INDEX"), (78, 4)])
+    with pytest.raises(
+        PredictionError, match=r"name none of the 1 video probes \(such as 77\).* others \(such as 78\)"
+    ):
+        run(folder, folder, task="ijb/search_video")
     (folder / "video_frames.csv").unlink()
+    with pytest.raises(PredictionError, match=r"no embedding of the 1 video probes, .* Add video_frames\.csv"):
+        run(folder, folder, task="ijb/search_video")
+    found = (78, 51, "img/4.jpg", "video/8.mp4", 904, *official.place)
+    official.write(path, [header, (77, 51, "frames/9_0.png", "video/9.mp4", 904, *official.place), found])
     warned = run(folder, folder, task="ijb/search_video").results
     assert any("first occurrence" in warning for warning in warned.warnings)
-    assert warned.coverage.missing == 1  # no face of the index is that first occurrence
+    assert warned.coverage.missing == 1  # no face of the index is the first occurrence of that video
 
 
 def test_an_array_in_list_order_works_alone(folder: Path) -> None:

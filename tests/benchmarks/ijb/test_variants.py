@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -392,14 +393,51 @@ def test_clusterings_are_explained_by_every_name_that_is_printed(
         assert quantities_of(run, capsys, name) == {("F", "BCubed without FTE")}
 
 
-def test_a_run_without_rates_says_so_and_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = run_of(MINI, tmp_path, "ijb/test1", "--set", "far=")
+@pytest.mark.parametrize(
+    ("task", "option"),
+    [("test1", "far"), ("covariates", "far"), ("test4", "fpir"), ("test4", "ranks"), ("test6", "fppi")],
+)
+def test_an_option_without_any_rate_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, option: str
+) -> None:
+    arguments = [str(MINI), "--data", str(MINI), "--set", f"{option}=", "--runs", str(tmp_path)]
+    assert main(["evaluate", f"ijb/{task}", *arguments]) == 2
+    printed = " ".join(capsys.readouterr().err.split())
+    assert f"Option '{option}' is empty: it takes one or several numbers, such as" in printed
+
+
+def test_a_switch_that_can_not_be_tried_is_named_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    shutil.copy(MINI / "embeddings.npy", answers)
+    lines = (MINI / "faces.csv").read_text().splitlines()
+    place = lines[0].split(",").index("FACE_SCORE")
+    kept = [",".join(cell for at, cell in enumerate(line.split(",")) if at != place) for line in lines]
+    (answers / "faces.csv").write_text("\n".join(kept) + "\n")
+    data = tmp_path / "data"
+    shutil.copytree(MINI / "protocol", data / "protocol")
+    run = run_of(data, tmp_path, "ijb/test1", "--set", "flip=none", "--set", "detector=off", answers=answers)
+    for more in ([], ["--target", "0.5"]):
+        capsys.readouterr()
+        assert main(["explain", run, *more]) == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert "flip=sum and flip=concat are left out: there are no embeddings of mirrored faces" in printed
+        assert "detector=on is left out: there are no detector scores" in printed
+    run = run_of(MINI, tmp_path / "whole")
     capsys.readouterr()
-    assert main(["explain", run]) == 0
-    assert "made without rates (far=)" in " ".join(capsys.readouterr().out.split())
-    for more in (["--target", "0.5"], ["--quantity", "nonsense"]):
-        assert main(["explain", run, *more]) == 2
-        assert "Evaluate again with rates, such as --set far=0.0001" in " ".join(capsys.readouterr().err.split())
+    assert main(["explain", run, "--target", "0.5"]) == 0
+    assert "left out" not in capsys.readouterr().out
+
+
+def test_searches_of_stills_or_videos_point_to_the_search_that_ijba_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_ijba(tmp_path / "IJBA")
+    for task in ("test3", "test5"):
+        assert main(["evaluate", f"ijb/{task}", str(folder), "--data", str(folder), "--runs", str(tmp_path)]) == 2
+        assert "has one search, of mixed media: evaluate it with ijb/test4" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_note_on_failures_of_a_clustering_speaks_of_faces(

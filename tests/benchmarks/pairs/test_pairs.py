@@ -76,10 +76,12 @@ def test_a_bin_is_asked_of_a_model_and_evaluated_by_command(made: Path, tmp_path
 def test_pictures_may_be_bytes_texts_of_python_2_or_arrays(made: Path, tmp_path: Path, old: bool) -> None:
     pictures, same, _ = read_bin(made / "lfw.bin")
     kept = [np.frombuffer(one, np.uint8) for one in pictures] if old else [one.decode("latin-1") for one in pictures]
-    (tmp_path / "other.bin").write_bytes(pickle.dumps([kept, [np.bool_(value) for value in same]], protocol=2))
-    again = read_bin(tmp_path / "other.bin")
-    assert again[0] == pictures
-    assert again[1].tolist() == same.tolist()
+    columns = [np.frombuffer(one, np.uint8)[:, None] for one in pictures]  # as OpenCV encodes
+    for written, labels in ((kept, [np.bool_(value) for value in same]), (columns, same[:, None].astype(np.int64))):
+        (tmp_path / "other.bin").write_bytes(pickle.dumps([written, labels], protocol=2))
+        again = read_bin(tmp_path / "other.bin")
+        assert again[0] == pictures
+        assert again[1].tolist() == same.tolist()
 
 
 class Hostile:
@@ -105,6 +107,9 @@ def test_a_hostile_bin_is_refused_and_nothing_of_it_runs(
         (([b"x"] * 40, [True] * 19), "half as many"),
         (([b"x"] * 8, [True] * 4), "at least ten"),
         (([1.5] * 40, [True] * 20), "picture 0 is float"),
+        ((["漢"] * 40, [True] * 20), "picture 0 is str"),
+        (([np.zeros((4, 4, 3), np.uint8)] * 40, [True] * 20), "an array of uint8 with shape"),
+        (([b"x"] * 40, [True] * 19 + [2]), "label 19 is 2"),
         ({"pictures": []}, "no list of pictures"),
     ],
 )
@@ -121,7 +126,7 @@ def test_undecodable_pictures_are_named_and_their_pairs_are_wrong(
     pictures[3] = b"no picture"
     (made / "lfw.bin").write_bytes(pickle.dumps((pictures, same.tolist())))
     assert main(["check", "pairs/lfw", "--data", str(made)]) == 0
-    assert "1 pictures can't be decoded: 3" in " ".join(capsys.readouterr().out.split())
+    assert "1 picture can't be decoded: 3" in " ".join(capsys.readouterr().out.split())
     submission = tmp_path / "submission"
     submission.mkdir()
     shown = [cv2.imdecode(np.frombuffer(one, np.uint8), 1) for one in pictures]
@@ -183,10 +188,14 @@ def test_bfw_has_groups_people_and_scores_of_models_as_columns(tmp_path: Path) -
         lines.append(f"{pair % 5 + 1},{pictures},{same},{who[0]},{who[1]},{group},{other},{score}")
     (tmp_path / "bfw-v0.1.5-datatable.csv").write_text("\n".join(lines) + "\n")
     table = tmp_path / "bfw-v0.1.5-datatable.csv"
-    results = run("pairs/bfw", table, tmp_path, by=("race", "gender"), column="vgg16")
+    results = run("pairs/bfw", table, tmp_path, by=("race", "gender"), column="vgg16", draws=20)
     assert results.get("ten-fold", "accuracy").value == 1.0
     assert results.get("pairs", "impostor", Group.of(race="cross-group")).value == 5
     assert results.get("verification", "FNMR@overall FAR=0.1", Group.of(gender="female")).value == 0.0
+    for output in ("accuracy", "accuracy at one threshold"):  # pairs across groups are all of two people
+        assert isinstance(results.get("ten-fold", output, Group.of(race="asian")).value, float)
+        assert "one kind only" in str(results.get("ten-fold", output, Group.of(race="cross-group")).value)
+    assert not any("cross-group" in entry["group"] for entry in results.facts["folds"])
     with pytest.raises(PredictionError, match="column=NAME"):
         run("pairs/bfw", table, tmp_path)
 
@@ -212,7 +221,51 @@ def test_one_kind_of_pair_has_an_accuracy_but_no_rate(tmp_path: Path) -> None:
     results = run("pairs/custom", tmp_path / "scores.npy", tmp_path / "pairs.csv")
     assert results.get("ten-fold", "accuracy").value == 1.0
     assert not isinstance(results.get("verification", "TAR@FAR=0.001").value, float)
-    assert any("All pairs show same people" in warning for warning in results.warnings)
+    assert any("All pairs show one person" in warning for warning in results.warnings)
+
+
+def test_lists_that_are_cut_off_or_have_other_folds_are_told(tmp_path: Path) -> None:
+    lines = ["2\t5"]
+    for fold in range(2):
+        lines += [f"Same_{fold}{pair}\t1\t{pair + 2}" for pair in range(5)]
+        lines += [f"One_{pair}\t1\tOther_{fold}\t12" for pair in range(5)]
+    task = benchmark.find("pairs/lfw")
+
+    def warnings(*text: str, **options: Any) -> str:
+        (tmp_path / "pairs.txt").write_text("\n".join(text) + "\n")
+        return " ".join(task.load(tmp_path, PairSetOptions(**options)).warnings)
+
+    assert warnings(*lines, folds=2) == ""
+    assert "line 1 says 2 folds, but 10 are used, as papers do; --set folds=2 follows the file" in warnings(*lines)
+    assert "2 folds of 2 × 5 pairs, 20 in all, but 19 follow. Is the file complete?" in warnings(*lines[:-1], folds=2)
+    ordered = sorted(lines[1:], key=lambda line: line.startswith("One"))
+    assert "2 of 2 folds have pairs of one kind only" in warnings(lines[0], *ordered, folds=2)
+    itself = "1 pairs compare a picture with itself, which is always right: the first is pair 0"
+    assert itself in warnings(lines[0], "Same_00\t2\t2", *lines[2:], folds=2)
+    with pytest.raises(DataError, match=r"line 2: .*Names that have blanks need tabs"):
+        warnings("2 5", "Mary Ann 1 2")
+
+
+def test_rfw_is_read_as_it_is_unpacked(tmp_path: Path) -> None:
+    """Lists in test/txts/RACE, pictures in test/data/RACE; names of lists in any case."""
+    for race in RACES:
+        folder = tmp_path / "test" / "txts" / race
+        folder.mkdir(parents=True)
+        lines = [line for fold in range(10) for line in (f"a{fold} 1 2", f"a{fold} 1 b{fold} 1")]
+        (folder / f"{race.lower()}_pairs.txt").write_text("\n".join(lines) + "\n")
+        (tmp_path / "test" / "data" / race / "a0").mkdir(parents=True)
+        (tmp_path / "test" / "data" / race / "a0" / "a0_0001.jpg").write_bytes(b"x")
+    for data in (tmp_path, tmp_path / "test", tmp_path / "test" / "txts"):
+        dataset = benchmark.find("pairs/rfw").load(data, PairSetOptions())
+        assert dataset.samples[0].media[0] == tmp_path / "test" / "data" / RACES[0] / "a0" / "a0_0001.jpg"
+
+
+def test_a_model_whose_embeddings_differ_in_length_is_told_the_picture(made: Path, tmp_path: Path) -> None:
+    dataset = benchmark.find("pairs/lfw").load(made, PairSetOptions(flip="none"))
+    codec = benchmark.find("pairs/lfw").codec
+    answers = [(name, np.ones(8 if name != "3" else 4)) for name in dataset.truth.pictures]
+    with pytest.raises(PredictionError, match="embedding of picture 3 has 4 numbers, others have 8"):
+        codec.write(tmp_path / "out", answers, dataset, PairSetOptions(flip="none"))
 
 
 def test_the_interpolated_rate_is_the_published_one_where_that_is_defined() -> None:

@@ -15,6 +15,7 @@ from evenhand.core.errors import OptionError, PredictionError
 from evenhand.run import evaluate
 
 PAIRS = 60
+EXCLUDE = {"missing": "exclude"}
 
 
 @pytest.fixture
@@ -119,8 +120,12 @@ def test_scores_that_say_the_opposite_are_told(folder: Path) -> None:
     cosine = np.sum(unit[::2] * unit[1::2], axis=1)
     np.save(folder / "scores.npy", cosine)
     np.save(folder / "opposite.npy", -cosine)
-    told = [results_of(folder / f"{name}.npy", folder).warnings for name in ("scores", "opposite")]
-    assert ["no more alike" in " ".join(warnings) for warnings in told] == [False, True]
+    np.save(folder / "shuffled.npy", np.random.default_rng(2).permutation(cosine))
+    np.save(folder / "positive.npy", 1 + cosine)
+    told = [" ".join(results_of(folder / f"{name}.npy", folder).warnings) for name in ("scores", "opposite")]
+    assert ["set scores=distance" in warnings for warnings in told] == [False, True]
+    assert "set scores=cosine" in " ".join(results_of(folder / "positive.npy", folder, scores="distance").warnings)
+    assert "another order than the comparisons" in " ".join(results_of(folder / "shuffled.npy", folder).warnings)
 
 
 def test_a_wrong_score_is_named_by_its_line_in_a_table_and_by_its_entry_in_an_array(folder: Path) -> None:
@@ -162,3 +167,25 @@ def test_papers_have_a_table_with_two_decimals_and_the_deviation_over_folds(fold
     folds = results_of(folder, folder).facts["folds"][0]["accuracy"]
     assert f"{100 * np.mean(folds):.2f}" in table
     assert f"{100 * np.std(folds):.2f}" in table
+
+
+def test_pairs_without_a_score_are_counted_in_a_warning_that_says_how_they_are_judged(folder: Path) -> None:
+    scores = np.random.default_rng(3).uniform(-1, 1, PAIRS)
+    lines = ["score", *map(str, scores)]
+    lines[4] = ""
+    (folder / "scores.csv").write_text("\n".join(["pair,score", *(f"{n},{v}" for n, v in enumerate(lines[1:]))]) + "\n")
+    told = [
+        " ".join(results_of(folder / "scores.csv", folder, column="score", **more).warnings) for more in ({}, EXCLUDE)
+    ]
+    assert "1 of 60 pairs have no score and are judged wrong; missing=exclude leaves them out." in told[0]
+    assert "1 of 60 pairs have no score and are left out of all rates." in told[1]
+    with pytest.raises(PredictionError, match=r"has no column 'cosine': it has pair, score"):
+        results_of(folder / "scores.csv", folder, column="cosine")
+
+
+def test_a_mirrored_pass_in_another_order_is_told(folder: Path) -> None:
+    assert not any("mirrored" in warning for warning in results_of(folder, folder, flip="sum").warnings)
+    flipped = np.load(folder / "embeddings_flip.npy")
+    np.save(folder / "embeddings_flip.npy", np.random.default_rng(5).permutation(flipped))
+    warnings = results_of(folder, folder, flip="sum").warnings
+    assert any("The mirrored pass seems to be in another order" in warning for warning in warnings)

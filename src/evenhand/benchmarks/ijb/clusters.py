@@ -19,7 +19,7 @@ from evenhand.benchmarks.ijb.cluster_people import FoundPeople, people_of_lists
 from evenhand.benchmarks.ijb.data import SubjectMetadata
 from evenhand.benchmarks.ijb.detection import complete_boxes
 from evenhand.benchmarks.ijb.files import ProtocolTable, file_of, read_table
-from evenhand.benchmarks.ijb.layout import NamedFile, ProtocolFiles, release_of
+from evenhand.benchmarks.ijb.layout import KINDS, NamedFile, ProtocolFiles, release_of
 from evenhand.benchmarks.ijb.options import ClusteringOptions, DetectionClusteringOptions
 from evenhand.benchmarks.ijb.templates import BOX, template_places, template_samples
 from evenhand.core.errors import DataError, PredictionError
@@ -92,6 +92,31 @@ class FacesOfInterest:
         table = read_table(path)
         table.require("SUBJECT_ID", "FILENAME", *BOX)
         return cls(table.whole("SUBJECT_ID"), table.text("FILENAME"), complete_boxes(table)), table.fact
+
+    @classmethod
+    def of_metadata(cls, path: Path, media: frozenset[str]) -> FacesOfInterest:
+        """The annotated people in the media of the protocol, each face once; an error where a box is missing."""
+        table = read_table(path)
+        truth_file = KINDS["detection_clustering_truth"].example
+        lacking = [name for name in ("SUBJECT_ID", "FILENAME", *BOX) if name not in table]
+        if lacking:
+            raise DataError(
+                f"{path} can't serve as ground truth of test 8: it has no column {', '.join(lacking)}. Add "
+                f"{truth_file} (SUBJECT_ID, FILENAME, {', '.join(BOX)})."
+            )
+        subject, filename, boxes = table.whole("SUBJECT_ID", missing=-1), table.text("FILENAME"), table.matrix(BOX)
+        is_wanted = (subject >= 0) & np.array([name in media for name in filename.tolist()], dtype=np.bool_)
+        table.refuse(
+            is_wanted & np.isnan(boxes).any(axis=1),
+            lambda row: f"subject {subject[row]} has no box in {filename[row]}. Add it, or {truth_file}.",
+        )
+        rows = np.flatnonzero(is_wanted)
+        if not len(rows):
+            raise DataError(f"{path} names nobody in the files of the protocol. Are both of one release?")
+        keys = zip(filename[rows].tolist(), subject[rows].tolist(), boxes[rows].tolist(), strict=True)
+        first = {(name, who, *box): row for (name, who, box), row in reversed(list(zip(keys, rows, strict=True)))}
+        distinct = np.sort(np.array(list(first.values()), dtype=np.int64))
+        return cls(subject[distinct], filename[distinct], boxes[distinct])
 
 
 @dataclass(frozen=True)
@@ -243,17 +268,31 @@ def record_clusters(
 
 
 def load_detection_clustering(folder: Path, options: DetectionClusteringOptions) -> Dataset[FacesOfInterest]:
-    """Test 8: the faces of interest, and the list of files where it is there."""
+    """Test 8: the faces of interest, and the list of files where it is there.
+
+    Without a file of ground truth, the faces of interest are those that the metadata file has in the listed files.
+    """
     layout = ProtocolFiles.of(folder)
-    path = layout.one("detection_clustering_truth")
-    truth, fact = FacesOfInterest.read(path)
-    inputs: tuple[InputFact, ...] = (fact,)
+    inputs: tuple[InputFact, ...] = ()
     media, hint = None, None
     lists = layout.all("detection_clustering")
     if lists:
         protocol = read_table(lists[0].path)
         media, hint = frozenset(protocol.text("FILENAME").tolist()), int(lists[0]["hint"])
-        inputs = (*inputs, protocol.fact)
+        inputs = (protocol.fact,)
+    path, metadata = layout.optional("detection_clustering_truth"), layout.optional("metadata")
+    if path is None and media is not None and metadata is not None:
+        path, truth = metadata, FacesOfInterest.of_metadata(metadata, media)
+    elif path is None and metadata is not None:
+        raise DataError(
+            f"{folder} has no {KINDS['detection_clustering_truth'].what}: no file like "
+            f"{KINDS['detection_clustering_truth'].example}. {metadata.name} serves instead once the list of media is "
+            f"there, too ({KINDS['detection_clustering'].example})."
+        )
+    else:
+        path = layout.one("detection_clustering_truth")
+        truth, fact = FacesOfInterest.read(path)
+        inputs = (fact, *inputs)
     subjects = np.unique(truth.subject)
     people = SubjectMetadata.of(layout, subjects)
     files = set(truth.filename.tolist()) if media is None else media

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evenhand.benchmarks.ijb.data import Gallery, PairTruth, SearchTruth, lists_in
 from evenhand.benchmarks.ijb.embeddings import read_array
 from evenhand.benchmarks.ijb.files import ProtocolTable, read_matrix, read_table, scores_of
+from evenhand.benchmarks.ijb.layout import ProtocolFiles
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions, VerificationOptions
 from evenhand.benchmarks.ijb.sections import VARIANTS
 from evenhand.benchmarks.ijb.submission import Parts, SubmittedEmbeddings, TemplateEntries, placed, read_embedded
@@ -26,6 +27,9 @@ from evenhand.metrics.operating_points import Convention, SortedScores, rates_at
 from evenhand.metrics.search_rates import ANY_RANK
 from evenhand.search.compare import WORTH_A_PRODUCT, pair_scores
 from evenhand.search.enrol import Membership, Pooling, Templates, enrol_every
+from evenhand.search.sanity import score_warnings
+
+_SAMPLED_PROBES = 512  # whose scores are looked at before a search
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,17 @@ class PairCodec(_TemplateCodec):
         coverage = Coverage(
             asked=len(scores), answered=len(scores) - failed, empty=failed, reasons={"failed to enrol": failed}
         )
-        return Submitted(scores, coverage, (fact,))
+        warnings = score_warnings(scores, truth.same, _expected_order(truth))
+        return Submitted(scores, coverage, (fact,), warnings)
+
+
+def _expected_order(truth: PairTruth) -> str:
+    """In which order scores are read, and which other order they may have."""
+    listed = None
+    if truth.listed is None and truth.folder is not None:
+        listed = ProtocolFiles.of(truth.folder).optional("pair_list")
+    other = "" if listed is None else f" For scores in the order of {listed.name} set layout=lists."
+    return f"They are read in the order of {truth.matches.name}.{other}"
 
 
 class SearchCodec(_TemplateCodec):
@@ -160,9 +174,15 @@ def probe_membership(probes: TemplateSet, content: SubmittedEmbeddings) -> Membe
     """The faces of probes; those of a video probe are what the submission's tracker found, one medium each."""
     is_video = probes.faces.video is not None
     if content.video is None or not is_video:
-        return content.membership(probes, some=not is_video)
+        return content.membership(probes)
     ids, row = content.video
     inside = np.isin(ids, probes.ids)
+    if not inside.any():
+        found = f"such as {ids[0]}" if len(ids) else "of which there are none"
+        raise PredictionError(
+            f"{content.where}: video_frames name none of the {len(probes):,} video probes (such as {probes.ids[0]}) by "
+            f"their TEMPLATE_ID, but others ({found}). Are both of one release?"
+        )
     template = probes.positions(ids[inside], content.where)
     return Membership(template, row[inside], np.zeros(int(inside.sum()), np.int64), len(probes))
 
@@ -221,6 +241,7 @@ def _score_array(path: Path, dimensions: int) -> tuple[Array, InputFact]:
 
 def _read_matrices(parts: Parts, truth: SearchTruth) -> Submitted[SearchContent]:
     matrices, facts, failed, asked = {}, [], 0, 0
+    warnings: list[str] = []
     for gallery in truth.galleries:
         path = _file_of(parts, "scores", gallery.name)
         if path.suffix == ".npy":
@@ -235,11 +256,16 @@ def _read_matrices(parts: Parts, truth: SearchTruth) -> Submitted[SearchContent]
                 f"{expected[1]} templates and there are {expected[0]} probes."
             )
         matrices[gallery.name] = scores
+        some = np.unique(np.linspace(0, max(len(scores) - 1, 0), _SAMPLED_PROBES).astype(np.int64))[: len(scores)]
+        same = gallery.probes.subject[some][:, None] == gallery.subject[None, :]
+        order = "Write a line per probe and a score per template, in the order of the protocol files."
+        found = score_warnings(scores[some].reshape(-1), same.reshape(-1), order)
+        warnings += [f"{path.name}: {words}" for words in found]
         facts.append(fact)
         asked += scores.size
         failed += int((scores == -np.inf).sum())
     coverage = Coverage(asked=asked, answered=asked - failed, empty=failed, reasons={"score of a failure": failed})
-    return Submitted(Matrices(matrices), coverage, tuple(facts))
+    return Submitted(Matrices(matrices), coverage, tuple(facts), tuple(warnings))
 
 
 def _read_candidates(parts: Parts, truth: SearchTruth, options: SearchOptions) -> Submitted[SearchContent]:

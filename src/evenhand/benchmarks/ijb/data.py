@@ -155,6 +155,8 @@ def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[Sear
     """Tests 3 (`image`), 4 (`mixed`) and 5 (`video`): galleries and probes."""
     layout = ProtocolFiles.of(folder)
     if layout.all("split_gallery"):
+        if kind != "mixed":
+            raise DataError(f"{folder} is IJB-A, which has one search, of mixed media: evaluate it with ijb/test4.")
         galleries, inputs = _split_galleries(layout, options)
         version = "IJBA"
     elif options.splits:

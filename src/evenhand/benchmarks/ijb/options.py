@@ -15,8 +15,16 @@ from evenhand.search.sanity import Halves
 Conventions = Literal["exact", "at_impostor", "nearest", "nearest_full_curve", "linear"]
 
 
-def _refuse_beyond(name: str, values: tuple[float, ...], low: float, high: float = math.inf) -> None:
-    """Raise when a value of an option lies outside its range, is infinite, or stands there twice."""
+def _refuse_beyond(name: str, values: tuple[float, ...], low: float, high: float = math.inf, *, some: str = "") -> None:
+    """Raise when a value of an option lies outside its range, is infinite, or stands there twice.
+
+    `some`: an example, where at least one value is needed.
+    """
+    if some and not values:
+        raise OptionError(
+            f"Option {name!r} is empty: it takes one or several numbers, such as {some}. Leave it out for the usual "
+            "ones."
+        )
     wrong = [value for value in values if not low <= value <= high or value == math.inf]
     if wrong:
         span = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
@@ -72,7 +80,7 @@ class VerificationOptions(PoolingOptions):
     )
 
     def __post_init__(self) -> None:
-        _refuse_beyond("far", self.far, 0, 1)
+        _refuse_beyond("far", self.far, 0, 1, some="0.0001")
         _refuse_conventions(self.conventions)
         _refuse_beyond("splits", self.splits, 1)
 
@@ -92,7 +100,7 @@ class CovariateOptions(PoolingOptions):
     )
 
     def __post_init__(self) -> None:
-        _refuse_beyond("far", self.far, 0, 1)
+        _refuse_beyond("far", self.far, 0, 1, some="0.0001")
         _refuse_conventions(self.conventions)
         for name, edges in (("yaw_edges", self.yaw_edges), ("roll_edges", self.roll_edges)):
             _refuse_beyond(name, edges, 0, 360)
@@ -115,8 +123,8 @@ class SearchOptions(PoolingOptions):
     legacy: bool = option(False, "also evaluate the merged gallery of older scripts (not an FPIR)")
 
     def __post_init__(self) -> None:
-        _refuse_beyond("fpir", self.fpir, 0, 1)
-        _refuse_beyond("ranks", self.ranks, 1)
+        _refuse_beyond("fpir", self.fpir, 0, 1, some="0.01")
+        _refuse_beyond("ranks", self.ranks, 1, some="1")
         _refuse_beyond("splits", self.splits, 1)
         _refuse_beyond("list_length", (self.list_length,), 1)
         _refuse_beyond("cmc_depth", (1 if self.cmc_depth is None else self.cmc_depth,), 1)
@@ -137,7 +145,7 @@ class FaceDetectionOptions(Options):
 
     def __post_init__(self) -> None:
         _refuse_overlap(self.iou)
-        _refuse_beyond("fppi", self.fppi, 0)
+        _refuse_beyond("fppi", self.fppi, 0, some="0.1")
 
 
 @dataclass(frozen=True)

@@ -161,9 +161,10 @@ class SubmittedEmbeddings:
     video_vectors: Array | None = None  # of the frames of video probes, when they are not among the faces
     video_flipped: Array | None = None
     entries: TemplateEntries | None = None
+    unusable_scores: str = ""  # why the detector scores of list files are left out
 
-    def membership(self, templates: TemplateSet, *, some: bool = True) -> Membership:
-        """Which rows of the embeddings make up which template; raises when no template has any, unless not `some`."""
+    def membership(self, templates: TemplateSet) -> Membership:
+        """Which rows of the embeddings make up which template; raises when no template has any."""
         faces = templates.faces
         if self.entries is not None:
             place = template_places(templates.ids, self.entries.template)
@@ -176,7 +177,7 @@ class SubmittedEmbeddings:
             assert self.rows is not None
             assert len(self.rows) == len(faces)
             members = Membership(templates.of_face, self.rows, faces.medium, len(templates))
-        if some and not (members.face >= 0).any():
+        if not (members.face >= 0).any():
             raise PredictionError(self._nothing_matches(faces))
         return members
 
@@ -191,9 +192,16 @@ class SubmittedEmbeddings:
             # Frames that a tracker found have no detector score of the protocol's faces: all weigh the same.
             vectors, flipped, scores = self.video_vectors, self.video_flipped, np.ones(len(self.video_vectors))
         try:
-            return enrol(vectors, members, options.pooling, flipped=flipped, detector_scores=scores)
+            templates = enrol(vectors, members, options.pooling, flipped=flipped, detector_scores=scores)
         except PredictionError as error:
             raise PredictionError(f"{self.where}: {error}") from None
+        if not templates.enrolled.any():
+            weights = " or detector scores" if options.detector == "on" else ""
+            raise PredictionError(
+                f"{self.where}: none of the {members.templates:,} templates can be enrolled: the embeddings{weights} "
+                "of all their faces are zero."
+            )
+        return templates
 
     def warnings(self, sets: Sequence[tuple[TemplateSet, Membership]], options: PoolingOptions) -> tuple[str, ...]:
         """What looks wrong about the embeddings, given the templates that they make up."""
@@ -212,10 +220,18 @@ class SubmittedEmbeddings:
         return (replace(self, vectors=vectors, flipped=flipped) if notes else self), notes
 
     def _nothing_matches(self, faces: ProtocolFaces) -> str:
+        if faces.video is not None:
+            return (
+                f"{self.where} has no embedding of the {len(faces):,} video probes, neither of frames nor of their "
+                "first occurrence. Add video_frames.csv (TEMPLATE_ID, FACE_INDEX), which says which rows are frames of "
+                "which probe; `evenhand predict ijb/videos` writes it."
+            )
         if self.entries is not None:
             return (
-                f"None of the {len(faces):,} faces of the protocol belongs to a template of the list files. "
-                "Are both of one release?"
+                f"None of the {len(faces):,} faces of the protocol belongs to a template of the list files, which have "
+                "the galleries and mixed probes of tests 1 and 4. For another test add faces.csv (FACE_INDEX, "
+                "FILENAME, SUBJECT_ID, SIGHTING_ID, FACE_SCORE) with the names of the protocol files; for tests 1 and "
+                "4, are both of one release?"
             )
         assert self.index is not None
         given, wanted = self.index.example(), FaceIndex.of_faces(faces, self.index.path).example()
@@ -315,7 +331,7 @@ def placed(
     """
     index = content.index
     is_known = index is not None and index.shares_names(faces)
-    if is_known and (content.scores is not None or not weighs):
+    if is_known and content.scores is not None:
         return replace(content, rows=None), ()
     listed = lists()
     if index is not None and listed is not None and ((rows := index.named(listed.name)) >= 0).any():
@@ -355,7 +371,7 @@ def _with_scores(
     if problem is not None:
         if weighs:
             raise DataError(f"{problem} Correct it, or set detector=off to weigh all faces the same.")
-        return content
+        return replace(content, unusable_scores=problem)
     scores = np.zeros(len(content.vectors))
     scores[rows[rows >= 0]] = listed.score[rows >= 0]
     return replace(content, scores=scores)
@@ -393,6 +409,12 @@ def read_embedded(
 
     vectors, flipped, video_vectors, video_flipped = map(array, _ARRAYS)
     thread.shutdown(wait=False)
+    for first, mirrored in ((vectors, flipped), (video_vectors, video_flipped)):
+        if mirrored is not None and first is not None and mirrored.shape != first.shape:
+            raise PredictionError(
+                f"{parts.where}: the mirrored pass has the shape {mirrored.shape}, the embeddings {first.shape}: they "
+                "must agree. Give one mirrored row for each row of the embeddings."
+            )
     facts: list[InputFact] = []
     index, scores, rows, row_names, video = None, None, None, None, None
     if (path := parts.get("faces")) is not None:

@@ -45,7 +45,10 @@ _MERGED_NAMES = {  # quantities of the merged gallery, as those of separate ones
     **{f"top{rank}": f"rank {rank}" for rank in MergedGallerySearch("").ranks},
     **{f"tpir@{rate:.12g}": f"TPIR@FPIR={rate:.12g}, any rank" for rate in LEGACY_RATES},
 }
-_RATES = {"far": "0.0001", "fpir": "0.01", "ranks": "1"}  # options that may be empty, with an example
+_NOTHING_TO_EXPLAIN = (
+    "No combination gives a number: the results of this run are undefined. `evenhand evaluate` and the report say why, "
+    "such as a match list without genuine comparisons."
+)
 _GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {  # switches of protocols, with the values that are tried
     "ijb/test6": {"ignore": ("media", "box", "none"), "match": ("available", "argmax"), "iou": (0.5, 0.2)},
     "ijb/test7": {},
@@ -64,8 +67,15 @@ class Variant(NamedTuple):
     source: str
 
 
-def variants_of(run: Any, data: Path | None = None, predictions: Path | None = None) -> list[Variant]:
-    """Every quantity of a run under every combination, from the files that it was made of."""
+class Combinations(NamedTuple):
+    """Every quantity of a run under every combination, and why switches are left out."""
+
+    variants: list[Variant]
+    left_out: tuple[str, ...] = ()
+
+
+def combinations_of(run: Any, data: Path | None = None, predictions: Path | None = None) -> Combinations:
+    """What the files that a run was made of give under every combination."""
     from evenhand.benchmarks.ijb.tasks import benchmark
 
     task: Any = benchmark.find(run.results.task)
@@ -73,11 +83,29 @@ def variants_of(run: Any, data: Path | None = None, predictions: Path | None = N
     data = _folder(run, "data") if data is None else data
     predictions = _folder(run, "predictions") if predictions is None else predictions
     dataset = task.load(data, options)
-    if isinstance(options, SearchOptions):
-        return list(_of_searches(dataset, _read(task, predictions, dataset, options), options))
-    if isinstance(options, PoolingOptions):
-        return list(_of_comparisons(dataset, _read(task, predictions, dataset, options), options))
-    return list(_of_options(task, data, predictions, options))
+    if not isinstance(options, PoolingOptions):
+        return Combinations(list(_of_options(task, data, predictions, options)))
+    content = _read(task, predictions, dataset, options)
+    if not isinstance(options, SearchOptions):
+        return Combinations(list(_of_comparisons(dataset, content, options)), _left_out(content))
+    if isinstance(content, SubmittedEmbeddings) and _has_own_frames(dataset, content):
+        note = "Other poolings are left out: the frames of video probes have embeddings of their own."
+        return Combinations(list(_of_searches(dataset, content, options)), (note,))
+    return Combinations(list(_of_searches(dataset, content, options)), _left_out(content))
+
+
+def _left_out(content: Any) -> tuple[str, ...]:
+    """Which switches of pooling can't be tried, and why; nothing where only scores are given."""
+    source = content.source if isinstance(content, PooledTemplates) else content
+    if not isinstance(source, SubmittedEmbeddings):
+        return ()
+    notes = []
+    if source.flipped is None:
+        notes.append("flip=sum and flip=concat are left out: there are no embeddings of mirrored faces.")
+    if source.scores is None:
+        why = source.unusable_scores or "there are no detector scores (FACE_SCORE in faces.csv, or the list files)."
+        notes.append(f"detector=on is left out: {why}")
+    return tuple(notes)
 
 
 def explain(run: Any, target: Target | None = None) -> Section:
@@ -88,18 +116,19 @@ def explain(run: Any, target: Target | None = None) -> Section:
     target = target or Target()
     stored = conventions_section(run.results)
     parts = [] if stored is None else list(stored.blocks)
+    variants: list[Variant] = []
+    left_out: tuple[str, ...] = ()
     try:
-        variants = variants_of(run, target.data, target.predictions)
+        variants, left_out = combinations_of(run, target.data, target.predictions)
     except InputError as error:
         if target.data or target.predictions:
             raise
-        variants = []
         parts.append(Text(f"Other poolings can't be computed: {error}", "small"))
     else:
         if not variants and target.quantity:
-            raise OptionError(_nothing_to_explain(run))
+            raise OptionError(_NOTHING_TO_EXPLAIN)
         if not variants:
-            parts.append(Text(_nothing_to_explain(run)))
+            parts.append(Text(_NOTHING_TO_EXPLAIN))
     if variants:
         quantities = [variant.quantity for variant in variants]
         headline = _headline(run)
@@ -109,7 +138,7 @@ def explain(run: Any, target: Target | None = None) -> Section:
         for name in dict.fromkeys(variant.quantity for variant in shown):
             some = [variant for variant in shown if variant.quantity == name]
             parts.append(_pivot(f"{name} under every combination ({len(some)})", some, _note(run, some)))
-        parts.append(Text(note, "small"))
+        parts += [Text(words, "small") for words in (*left_out, note)]
     return Section("Conventions", parts, name="conventions")
 
 
@@ -122,9 +151,9 @@ def explain_target(run: Any, target: Target) -> Section:
     if not target.value:
         return explain(run, target)
     wanted, step = published_share(target.value)
-    variants = variants_of(run, target.data, target.predictions)
+    variants, left_out = combinations_of(run, target.data, target.predictions)
     if not variants:
-        raise OptionError(_nothing_to_explain(run))
+        raise OptionError(_NOTHING_TO_EXPLAIN)
     if target.quantity:
         variants = _about(run, variants, target.quantity)
     headline = _headline(run)
@@ -140,7 +169,8 @@ def explain_target(run: Any, target: Target) -> Section:
     lead = f"{matching:,} of {len(variants):,} combinations give {target.value} when rounded as it is."
     nearest = sorted(variants, key=rank)[: target.most]
     table = _nearest_first(nearest, wanted, _note(run, nearest))
-    return Section(f"Combinations nearest to {target.value}", [Text(lead, "lead"), table], name="target")
+    notes = [Text(words, "small") for words in left_out]
+    return Section(f"Combinations nearest to {target.value}", [Text(lead, "lead"), table, *notes], name="target")
 
 
 def published_share(printed: str) -> tuple[float, float]:
@@ -219,22 +249,6 @@ def _plain(quantity: str) -> str:
     return re.sub(r"[\s_-]", "", numbers).lower()
 
 
-def _nothing_to_explain(run: Any) -> str:
-    """Why a run has no result under any combination, and what to do about it."""
-    empty = [name for name in _RATES if name in run.manifest.options and not run.manifest.options[name]]
-    if empty:
-        settings = " and ".join(f"{name}=" for name in empty)
-        example = " ".join(f"--set {name}={_RATES[name]}" for name in empty)
-        return (
-            f"The run was made without rates ({settings}), so there is no result to explain. Evaluate again with "
-            f"rates, such as {example}, or leave the option out for the usual ones."
-        )
-    return (
-        "No combination gives a number: the results of this run are undefined. `evenhand evaluate` and the report say "
-        "why, such as a match list without genuine comparisons."
-    )
-
-
 def _headline(run: Any) -> str:
     return "" if run.results.headline is None else str(run.results.headline[1])
 
@@ -287,7 +301,7 @@ def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) ->
         return
     sets = {id(gallery.templates): gallery.templates for gallery in dataset.truth.galleries}
     probes = {id(gallery.probes.templates): gallery.probes.templates for gallery in dataset.truth.galleries}
-    if content.video_vectors is not None and any(templates.faces.video is not None for templates in probes.values()):
+    if _has_own_frames(dataset, content):
         source = pooling_source(options.pooling, _SEARCH_SCRIPT)
         yield from _search_variants(dataset, content, options, options.pooling.words, source)
         return
@@ -305,6 +319,12 @@ def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) ->
         chosen = replace(options, flip=pooling.flip, norm=pooling.norm, detector=pooling.detector, media=pooling.media)
         source = pooling_source(pooling, _SEARCH_SCRIPT)
         yield from _search_variants(dataset, content, chosen, pooling.words, source, known)
+
+
+def _has_own_frames(dataset: Dataset[Any], content: SubmittedEmbeddings) -> bool:
+    """Whether video probes are made of other embeddings than the galleries."""
+    probes = (gallery.probes.templates for gallery in dataset.truth.galleries)
+    return content.video_vectors is not None and any(templates.faces.video is not None for templates in probes)
 
 
 def _search_variants(
@@ -444,7 +464,7 @@ def _note(run: Any, variants: Sequence[Variant]) -> str:
 
 
 def _read(task: Any, predictions: Path, dataset: Dataset[Any], options: PoolingOptions) -> Any:
-    """The submission; a mirrored pass or detector scores that are not there leave their switches out."""
+    """The submission, read so that a mirrored pass or detector scores that are not there are no error."""
     return task.codec.read(predictions, dataset, replace(options, norm="keep", detector="off", media="flat")).content
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from evenhand.files.delimited import DelimitedTable, read_table
 from evenhand.files.inputs import hash_of
 from evenhand.files.outputs import write_csv, write_npy
 from evenhand.files.writing import make_folder
-from evenhand.search.sanity import embedding_warnings, separate_passes
+from evenhand.search.sanity import embedding_warnings, score_warnings, separate_passes
 
 _ROWS_AT_ONCE = 1 << 16
 EMBEDDINGS, FLIPPED, PICTURES = "embeddings.npy", "embeddings_flip.npy", "pictures.csv"
@@ -76,6 +76,8 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
             f"pair {row}: {truth.pictures[truth.first[row]]}, {truth.pictures[truth.second[row]]}"
             for row in lacking[:5]
         )
+        if len(lacking):
+            warnings = (*warnings, _missing_warning(len(lacking), len(truth), "embedding", options))
         person = _people(truth, first, second, len(vectors))
         return PairDistances(
             distance,
@@ -89,7 +91,10 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         given = {name: _vector(answer) for name, answer in answers if answer is not None}
         names = [name for name in dataset.truth.pictures if name in given]
         if not names:
-            raise PredictionError("The model embedded no picture: there is nothing to write.")
+            media = dataset.samples[0].media
+            lost = f" {media[0]} does not exist: is --data the right folder?" if media and not media[0].exists() else ""
+            raise PredictionError(f"The model embedded no picture: there is nothing to write.{lost}")
+        _check_lengths(given)
         make_folder(path)
         write_npy(path / EMBEDDINGS, np.stack([given[name] for name in names]))
         mirrored = [name + MIRRORED for name in names if name + MIRRORED in given]
@@ -248,20 +253,28 @@ def _of_scores(given: _SubmittedArrays, truth: PairSet, options: PairSetOptions)
         )
     distance = np.clip(2.0 - 2.0 * scores if options.scores == "cosine" else scores, 0.0, 4.0)
     coverage = _coverage(truth, int(np.isnan(scores).sum()), "pair without a score")
-    warnings = _direction_warnings(distance, truth)
+    warnings = _direction_warnings(distance, truth, options)
+    if coverage.missing:
+        warnings += (_missing_warning(coverage.missing, len(truth), "score", options),)
     return PairDistances(distance, coverage, given.inputs, warnings, {"scores": options.scores})
 
 
-def _direction_warnings(distance: NDArray[np.float64], truth: PairSet) -> tuple[str, ...]:
+def _direction_warnings(distance: NDArray[np.float64], truth: PairSet, options: PairSetOptions) -> tuple[str, ...]:
     """Whether scores say the opposite of what they should, or nothing about who is shown."""
     known = ~np.isnan(distance)
-    genuine, impostor = (distance[known & kind] for kind in (truth.same, ~truth.same))
-    if not len(genuine) or not len(impostor) or np.median(genuine) < np.median(impostor):
-        return ()
-    return (
-        "Pairs of one person score no more alike than pairs of two people. Are the scores in the order of the pairs, "
-        "and is higher more alike (scores=distance: lower)?",
+    opposite = {
+        "cosine": "Higher must mean more alike: set scores=distance for squared distances.",
+        "distance": "With scores=distance lower must mean more alike: set scores=cosine for cosines.",
+    }
+    order = "They are read in the order of the pairs."
+    return score_warnings(-distance[known], truth.same[known], order, opposite[options.scores])
+
+
+def _missing_warning(missing: int, pairs: int, lacking: str, options: PairSetOptions) -> str:
+    treated = (
+        "left out of all rates" if options.missing == "exclude" else "judged wrong; missing=exclude leaves them out"
     )
+    return f"{missing:,} of {pairs:,} pairs have no {lacking} and are {treated}."
 
 
 def _coverage(truth: PairSet, missing: int, reason: str, examples: tuple[str, ...] = ()) -> Coverage:
@@ -283,9 +296,10 @@ def _score_column(table: DelimitedTable, path: Path, options: PairSetOptions) ->
     if not wanted and len(names) == 1:
         wanted = next(iter(names))
     if wanted not in names:
-        raise PredictionError(
-            f"{path}: which column holds the scores? It has {', '.join(frame.columns)}; set column=NAME."
-        )
+        there = ", ".join(frame.columns)
+        if wanted:
+            raise PredictionError(f"{path} has no column {options.column.strip()!r}: it has {there}.")
+        raise PredictionError(f"{path}: which column holds the scores? It has {there}; set column=NAME.")
     cells = frame[names[wanted]].cast(pl.String).fill_null("").str.strip_chars()
     values = cells.cast(pl.Float64, strict=False)
     wrong = np.flatnonzero((values.is_null() & (cells != "")).to_numpy())
@@ -307,6 +321,18 @@ def _people(truth: PairSet, first: Array, second: Array, rows: int) -> NDArray[n
     for place, who in ((first, sides[0]), (second, sides[1])):
         person[place[place >= 0]] = who[place >= 0]
     return person
+
+
+def _check_lengths(given: Mapping[str, NDArray[np.float32]]) -> None:
+    """All embeddings have one length; raises PredictionError with a picture of another."""
+    lengths = Counter(len(vector) for vector in given.values())
+    if len(lengths) > 1:
+        usual = lengths.most_common(1)[0][0]
+        name, vector = next((name, vector) for name, vector in given.items() if len(vector) != usual)
+        raise PredictionError(
+            f"The embedding of picture {name} has {len(vector)} numbers, others have {usual}: one length for all was "
+            "expected."
+        )
 
 
 def _vector(answer: Any) -> NDArray[np.float32]:

@@ -7,7 +7,7 @@ names nobody, and every pair stands for itself.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -82,8 +82,9 @@ def load_set(name: str, data: Path, options: PairSetOptions, cache: Path | None 
 def load_rfw(name: str, data: Path, options: PairSetOptions, cache: Path | None = None) -> Dataset[PairSet]:
     """RFW: a `RACE_pairs.txt` for each race, wherever below the folder."""
     lists = {}
+    there = sorted(Path(data).rglob("*_pairs.txt"))
     for race in RACES:
-        paths = sorted(Path(data).rglob(f"{race}_pairs.txt"))
+        paths = [path for path in there if path.name.lower() == f"{race}_pairs.txt".lower()]
         if len(paths) != 1:
             count = "no" if not paths else f"{len(paths)} files"
             raise DataError(f"{data} has {count} {race}_pairs.txt; one for each of {', '.join(RACES)} was expected.")
@@ -179,14 +180,15 @@ def read_bin(path: Path) -> tuple[list[bytes], NDArray[np.bool_], InputFact]:
         raise DataError(
             f"{path} holds no list of pictures and list of labels. Is it a verification set of insightface?"
         )
-    pictures, labels = [_bytes(picture, path, place) for place, picture in enumerate(content[0])], list(content[1])
+    pictures = [_bytes(picture, path, place) for place, picture in enumerate(content[0])]
+    labels = list(content[1].ravel() if isinstance(content[1], np.ndarray) else content[1])
     if len(pictures) % 2:
         raise DataError(f"{path} has {len(pictures):,} pictures, an odd number: pair i is pictures 2i and 2i + 1.")
     if len(pictures) != 2 * len(labels):
         raise DataError(
             f"{path} has {len(pictures):,} pictures but {len(labels):,} labels; there must be half as many."
         )
-    wrong = next((place for place, label in enumerate(labels) if label not in (0, 1)), None)
+    wrong = next((place for place, label in enumerate(labels) if np.ndim(label) or label not in (0, 1)), None)
     if wrong is not None:
         raise DataError(f"{path}: label {wrong} is {labels[wrong]!r}, but true or false was expected.")
     return pictures, np.array([bool(label) for label in labels], dtype=np.bool_), source.fact
@@ -213,9 +215,10 @@ def _load_bin(name: str, path: Path, options: PairSetOptions, cache: Path | None
 
 def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: PairSetOptions) -> Dataset[PairSet]:
     """pairs.txt of LFW, or one for each race; folds are counted in every file by itself."""
-    facts, pairs, fold, group = [], [], [], []
+    facts, pairs, fold, group, warnings = [], [], [], [], []
     for place, (race, path) in enumerate(lists.items()):
-        lines, fact = _read_list(path, f"{race}/" if race else "")
+        lines, header, fact = _read_list(path, f"{race}/" if race else "")
+        warnings += _header_warnings(path, header, len(lines), options)
         facts.append(fact)
         pairs += lines
         fold.append(_asked_folds(path, len(lines), options))
@@ -224,51 +227,73 @@ def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: Pai
     same = np.array([one == other for one, other in zip(*people, strict=True)], dtype=np.bool_)
     attributes = {"race": Attribute.coded(np.concatenate(group), tuple(lists))} if len(lists) > 1 else {}
     truth = _pair_set(name, pictures, same, np.concatenate(fold), people, attributes)
-    media_folder = _media_folder(folder, truth.pictures)
-    return _dataset(truth, tuple(facts), _samples(truth.pictures, options, media_folder.joinpath))
+    media_folder = _media_folder(folder, next(iter(lists.values())), truth.pictures)
+    return _dataset(truth, tuple(facts), _samples(truth.pictures, options, media_folder.joinpath), warnings)
 
 
-def _read_list(path: Path, within: str) -> tuple[list[tuple[list[str], list[str]]], InputFact]:
-    """The two pictures and the two people of every line.
+def _header_warnings(path: Path, header: Sequence[int], pairs: int, options: PairSetOptions) -> list[str]:
+    """Whether a list has as many pairs as its first line says (folds and pairs of each kind), in as many folds."""
+    if len(header) != 2:
+        return []
+    folds, of_each_kind = header
+    warnings = []
+    if pairs != 2 * folds * of_each_kind:
+        warnings.append(
+            f"{path}: line 1 says {folds} folds of 2 × {of_each_kind} pairs, {2 * folds * of_each_kind:,} in all, but "
+            f"{pairs:,} follow. Is the file complete?"
+        )
+    if folds != options.folds and folds > 1:
+        warnings.append(
+            f"{path}: line 1 says {folds} folds, but {options.folds} are used, as papers do; --set folds={folds} "
+            "follows the file."
+        )
+    return warnings
+
+
+def _read_list(path: Path, within: str) -> tuple[list[tuple[list[str], list[str]]], list[int], InputFact]:
+    """The two pictures and the two people of every line, and the numbers of the first line where it has only numbers.
 
     `name n m` is a pair of one person, `name n name m` of two; a first line of two numbers says folds and pairs.
     """
     source = read(path, DataError)
-    pairs = []
+    pairs, header = [], []
     for number, line in enumerate(source.text(DataError).split("\n"), start=1):
         cells = line.split("\t") if line.count("\t") > 1 else line.split()
         cells = [cell.strip() for cell in cells if cell.strip()]
-        if not cells or (number == 1 and len(cells) <= 2 and all(cell.isdigit() for cell in cells)):
+        if number == 1 and len(cells) <= 2 and all(cell.isdecimal() for cell in cells):
+            header = [int(cell) for cell in cells]
+            continue
+        if not cells:
             continue
         who, numbers = (cells[::2], cells[1::2]) if len(cells) == 4 else (cells[:1] * 2, cells[1:])
         try:
             pictures = [f"{within}{one}/{one}_{int(count):04d}.jpg" for one, count in zip(who, numbers, strict=True)]
-            if len(cells) == 4 and who[0] == who[1]:
+            if (len(cells) == 4 and who[0] == who[1]) or min(map(int, numbers)) < 0:
                 raise ValueError(line)
         except ValueError:
             raise DataError(
-                f"{path}, line {number}: {line[:80]!r}; 'name n m' (one person) or 'name n name m' (two) was expected."
+                f"{path}, line {number}: {line[:80]!r}; 'name n m' (one person) or 'name n name m' (two) was expected. "
+                "Names that have blanks need tabs between the columns."
             ) from None
         pairs.append((pictures, [f"{within}{person}" for person in who]))
-    return pairs, source.fact
+    return pairs, header, source.fact
 
 
-def _dataset(truth: PairSet, inputs: tuple[InputFact, ...], samples: Sequence[Sample]) -> Dataset[PairSet]:
+def _dataset(
+    truth: PairSet, inputs: tuple[InputFact, ...], samples: Sequence[Sample], warnings: Sequence[str] = ()
+) -> Dataset[PairSet]:
     count, folds = len(truth), int(truth.fold.max(initial=-1)) + 1
     if count < 10:
         raise DataError(f"{inputs[0].path} has {count} pairs; ten folds need at least ten.")
     genuine = int(truth.same.sum())
-    warnings: tuple[str, ...] = (UNKNOWN_PEOPLE,) if truth.people is None else ()
-    if genuine in (0, count):
-        kind = "same" if genuine else "different"
-        warnings += (f"All pairs show {kind} people: accuracy is defined, but no rate at a false accept rate is.",)
+    warnings = (*warnings, *_content_warnings(truth, folds))
     return Dataset(
         version=truth.name,
         samples=samples,
         truth=truth,
         levels={name: attribute.levels for name, attribute in truth.attributes.items()},
         inputs=inputs,
-        warnings=warnings,
+        warnings=tuple(warnings),
         facts={
             "pictures": len(truth.pictures),
             "pairs": count,
@@ -277,6 +302,28 @@ def _dataset(truth: PairSet, inputs: tuple[InputFact, ...], samples: Sequence[Sa
             "folds": folds,
         },
     )
+
+
+def _content_warnings(truth: PairSet, folds: int) -> Iterator[str]:
+    """What about the pairs of a set limits its results."""
+    if truth.people is None:
+        yield UNKNOWN_PEOPLE
+    genuine, total = (np.bincount(truth.fold, kind, minlength=folds) for kind in (truth.same, None))
+    if genuine.sum() in (0, len(truth)):
+        shown = "one person" if genuine.any() else "two people"
+        yield f"All pairs show {shown}: accuracy is defined, but no rate at a false accept rate is."
+    elif one_kind := int(((genuine == 0) | (genuine == total)).sum()):
+        yield (
+            f"{one_kind} of {folds} folds have pairs of one kind only: accuracy over folds then depends on the order "
+            "of the pairs. Published sets have both kinds in every fold."
+        )
+    with_itself = np.flatnonzero(truth.first == truth.second)
+    if len(with_itself):
+        row = int(with_itself[0])
+        yield (
+            f"{len(with_itself)} pairs compare a picture with itself, which is always right: the first is pair {row} "
+            f"({truth.pictures[truth.first[row]]})."
+        )
 
 
 def _samples(names: Sequence[str], options: PairSetOptions, path_of: Callable[[str], Path] | None) -> LazySamples:
@@ -308,9 +355,14 @@ def _file_of(name: str, folder: Path) -> Path:
     return there[0]
 
 
-def _media_folder(folder: Path, pictures: Sequence[str]) -> Path:
-    """The folder below which the first picture is; LFW and RFW are unpacked into one of several."""
-    for place in (folder, *(folder / name for name in ("lfw", "lfw-deepfunneled", "data", "images", "RFW"))):
+def _media_folder(folder: Path, list_path: Path, pictures: Sequence[str]) -> Path:
+    """The folder below which the first picture is; LFW and RFW are unpacked into one of several.
+
+    RFW itself has `test/data/RACE/…` beside `test/txts/RACE/RACE_pairs.txt`.
+    """
+    names = ("lfw", "lfw-deepfunneled", "data", "images", "RFW", "test/data")
+    beside = list_path.parent.parent.parent / "data"
+    for place in (folder, *(folder / name for name in names), beside):
         if pictures and (place / pictures[0]).is_file():
             return place
     return folder
@@ -338,10 +390,14 @@ def _words(cell: str) -> tuple[str, str, str]:
 
 
 def _bytes(picture: Any, path: Path, place: int) -> bytes:
-    if isinstance(picture, bytes):
-        return picture
-    if isinstance(picture, str):  # Python 2 wrote bytes as text
+    if isinstance(picture, bytes | bytearray):
+        return bytes(picture)
+    if isinstance(picture, str) and all(char <= "\xff" for char in picture):  # Python 2 wrote bytes as text
         return picture.encode("latin-1")
-    if isinstance(picture, np.ndarray) and picture.dtype.kind in "uiS":
-        return picture.tobytes() if picture.dtype.kind == "S" else picture.astype(np.uint8).tobytes()
-    raise DataError(f"{path}: picture {place} is {type(picture).__name__}, but encoded bytes were expected.")
+    found = type(picture).__name__
+    if isinstance(picture, np.ndarray):
+        is_flat = picture.size == max(picture.shape, default=1)  # OpenCV also made columns of bytes
+        if picture.dtype.kind in "uiS" and is_flat:
+            return picture.tobytes() if picture.dtype.kind == "S" else picture.astype(np.uint8).tobytes()
+        found = f"an array of {picture.dtype} with shape {picture.shape}"
+    raise DataError(f"{path}: picture {place} is {found}, but the bytes of a PNG or JPEG were expected.")

@@ -34,6 +34,7 @@ FINE_THRESHOLDS = np.arange(0, 4, 0.001)
 SHARED = "accuracy at one threshold"
 _NO_PAIRS = "no pairs"
 _ONE_FOLD = "pairs in fewer than two folds"
+_ONE_KIND = "pairs of one kind only, where other groups have both: compare FMR or FNMR"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,11 @@ class FoldCounts(NamedTuple):
     @property
     def pairs(self) -> NDArray[np.float64]:
         return self.same + self.different
+
+    @property
+    def has_both_kinds(self) -> bool:
+        """Whether there are pairs of one person and pairs of two."""
+        return bool(self.same.any() and self.different.any())
 
     @property
     def right(self) -> NDArray[np.float64]:
@@ -104,6 +110,11 @@ def shared_threshold(counts: FoldCounts) -> int:
     return int(counts.right.sum(axis=0).argmax())
 
 
+def is_of_one_kind(counts: FoldCounts, everyone: FoldCounts) -> bool:
+    """Whether a group has pairs, but of one kind only, while the set has both."""
+    return bool(counts.pairs.any()) and not counts.has_both_kinds and everyone.has_both_kinds
+
+
 class _OfFolds(Metric[Distances]):
     """What the metrics over folds share: the pairs that rows tell of; those that were left out count nowhere."""
 
@@ -125,7 +136,8 @@ class TenFoldAccuracy(_OfFolds):
     """Share of pairs judged right at thresholds chosen on the other folds, averaged over folds.
 
     `std` is the standard deviation over folds, as published. A group is judged at thresholds of its own, and at one
-    threshold for everyone that is chosen on all pairs, which is what a deployed system has.
+    threshold for everyone that is chosen on all pairs, which is what a deployed system has. A group with pairs of one
+    kind only (in BFW, pairs across groups) has no accuracy that could be compared with that of the other groups.
     """
 
     name: str
@@ -142,17 +154,22 @@ class TenFoldAccuracy(_OfFolds):
     def result(self, part: Distances, whole: Distances) -> Mapping[str, Column]:
         counter = Counter(part, THRESHOLDS)
         every = Counter(whole, THRESHOLDS)
-        shared = [shared_threshold(every.counts(whole.weights_of(cell))) for cell in range(whole.size)]
+        wholes = [every.counts(whole.weights_of(cell)) for cell in range(whole.size)]
         values = np.full((part.size, 3), np.nan)
+        of_folds, of_pairs = [_ONE_FOLD] * part.size, [_NO_PAIRS] * part.size  # why there is no value
         curves: list[Curve | Undefined] = []
         for cell in range(part.size):
             counts = counter.counts(part.weights_of(cell))
-            values[cell] = _values(counts, shared[cell if len(shared) > 1 else 0])
+            everyone = wholes[cell if len(wholes) > 1 else 0]
+            if is_of_one_kind(counts, everyone):
+                of_folds[cell] = of_pairs[cell] = _ONE_KIND
+            else:
+                values[cell] = _values(counts, shared_threshold(everyone))
             curves.append(_curve(counts) if part.size <= 1024 else Undefined("not kept"))
         return {
-            "accuracy": Numbers(values[:, 0], _ONE_FOLD),
-            SHARED: Numbers(values[:, 1], _NO_PAIRS),
-            "std": Numbers(values[:, 2], _ONE_FOLD),
+            "accuracy": Numbers(values[:, 0], of_folds),
+            SHARED: Numbers(values[:, 1], of_pairs),
+            "std": Numbers(values[:, 2], of_folds),
             "ROC over folds": curves,
         }
 
@@ -166,6 +183,8 @@ class TenFoldAccuracy(_OfFolds):
         first, second = people.first[state.codes], people.second[state.codes]
         pattern = np.asarray(cells.pattern)[state.codes]
         groups = [np.flatnonzero(np.asarray(keeps, dtype=np.bool_)[pattern]) for keeps in cells.kept]
+        everyone = counter.counts(None)
+        compared = [not is_of_one_kind(counter.counts(None, rows), everyone) for rows in groups]
         parts = []
         for many in weights:
             values = np.full((len(many), len(groups), 3), np.nan)
@@ -173,6 +192,8 @@ class TenFoldAccuracy(_OfFolds):
                 times = weight[first] * weight[second]
                 shared = shared_threshold(counter.counts(times))
                 for place, rows in enumerate(groups):
+                    if not compared[place]:
+                        continue
                     values[draw, place] = _values(counter.counts(times[rows], rows), shared)
             parts.append(values)
         table = np.concatenate(parts) if parts else np.zeros((0, len(groups), 3))
@@ -185,7 +206,8 @@ class FoldedTar(_OfFolds):
     """True accept rate at thresholds interpolated over false accept rates of the other folds, averaged over folds.
 
     The published way, with the largest threshold of each distinct false accept rate kept: without that the
-    interpolation has no answer, and current SciPy stops.
+    interpolation has no answer, and current SciPy stops. TAR is averaged over the folds that have genuine pairs, FAR
+    over those that have impostor pairs.
     """
 
     name: str
@@ -202,18 +224,22 @@ class FoldedTar(_OfFolds):
         for cell in range(part.size):
             weights = part.weights_of(cell)
             counts = counter.counts(weights)
-            rates = [self._fold(part, counts, fold, weights) for fold in range(part.folds)]
-            known = [rate for rate in rates if rate is not None]
-            if known:
-                values[cell] = np.mean(known, axis=0)
-        reason = "no fold with both kinds of pairs"
-        return {"TAR": Numbers(values[:, 0], reason), "FAR": Numbers(values[:, 1], reason)}
+            rates = np.array([self._fold(part, counts, fold, weights) for fold in range(part.folds)]).reshape(-1, 2)
+            for place in (0, 1):
+                known = rates[~np.isnan(rates[:, place]), place]
+                values[cell, place] = known.mean() if len(known) else np.nan
+        reason = "no fold with {} pairs that has impostor pairs in the others"
+        names = {"TAR": "genuine", "FAR": "impostor"}
+        return {
+            name: Numbers(values[:, place], reason.format(kind)) for place, (name, kind) in enumerate(names.items())
+        }
 
-    def _fold(self, state: Distances, counts: FoldCounts, fold: int, weights: Array) -> tuple[float, float] | None:
+    def _fold(self, state: Distances, counts: FoldCounts, fold: int, weights: Array) -> tuple[float, float]:
+        """TAR and FAR of a fold; not a number where it has no such pairs, or the others no impostors."""
         others = np.delete(np.arange(len(counts.pairs)), fold)
         impostors = counts.different[others].sum()
-        if not (counts.same[fold] and counts.different[fold] and impostors):
-            return None
+        if not impostors:
+            return np.nan, np.nan
         false = counts.accepted_different[others].sum(axis=0) / impostors
         threshold = 0.0
         if false.max() >= self.far:
@@ -221,7 +247,9 @@ class FoldedTar(_OfFolds):
             threshold = float(np.interp(self.far, false[last], FINE_THRESHOLDS[last]))
         inside = (state.fold == fold) & (state.distance < threshold)
         accepted = [float(weights[inside & (state.same == kind)].sum()) for kind in (True, False)]
-        return accepted[0] / float(counts.same[fold]), accepted[1] / float(counts.different[fold])
+        totals = (float(counts.same[fold]), float(counts.different[fold]))
+        tar, far = (count / total if total else np.nan for count, total in zip(accepted, totals, strict=True))
+        return tar, far
 
 
 def _values(counts: FoldCounts, shared: int) -> tuple[float, float, float]:

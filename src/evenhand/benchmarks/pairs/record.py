@@ -9,7 +9,14 @@ import numpy as np
 
 from evenhand.benchmarks.pairs.codec import PairDistances
 from evenhand.benchmarks.pairs.data import PairSet
-from evenhand.benchmarks.pairs.metrics import THRESHOLDS, Counter, TenFoldAccuracy, folded_accuracy, shared_threshold
+from evenhand.benchmarks.pairs.metrics import (
+    THRESHOLDS,
+    Counter,
+    TenFoldAccuracy,
+    folded_accuracy,
+    is_of_one_kind,
+    shared_threshold,
+)
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.records import Records
 from evenhand.core.task import Dataset, Tools
@@ -49,7 +56,8 @@ def record_pairs(
 
 
 def fold_facts(rows: Records, options: PairSetOptions) -> Mapping[str, Any]:
-    """Accuracy and threshold of every fold, of everyone and of every group, and the threshold for all."""
+    """Accuracy and threshold of every fold, of everyone and of every group that has both kinds of pairs; and the
+    threshold for all."""
     tables = {"everyone": rows}
     for name, attribute in rows.attributes.items():
         for level in attribute.levels:
@@ -58,6 +66,8 @@ def fold_facts(rows: Records, options: PairSetOptions) -> Mapping[str, Any]:
     counts = {name: Counter(measure(some), THRESHOLDS).counts(None) for name, some in tables.items()}
     facts = []
     for name, some in counts.items():
+        if is_of_one_kind(some, counts["everyone"]):
+            continue
         accuracy, threshold = folded_accuracy(some)
         facts.append({"group": name, "accuracy": accuracy.tolist(), "threshold": threshold.tolist()})
     return {FOLDS: facts, "shared_threshold": float(THRESHOLDS[shared_threshold(counts["everyone"])])}

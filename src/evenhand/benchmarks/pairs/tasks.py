@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.benchmarks.pairs.record import FOLDS, fold_facts, record_pairs, view_pair
 from evenhand.core.metric import Metric
 from evenhand.core.page import Interval, Section, Table, Text
+from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Results
 from evenhand.core.task import Benchmark, CheckReport, Dataset, Finding, Task, check_with, counts_of
 from evenhand.files.packaged import FamilyTexts
@@ -56,13 +57,35 @@ def folds_section(results: Results) -> Section | None:
     )
     return Section(
         "Folds",
-        [Text(text), Table("Accuracy and threshold of every fold", ("group", "fold", "threshold", "accuracy"), rows)],
+        [
+            Text(text),
+            *_thresholds_tables(results),
+            Table("Accuracy and threshold of every fold", ("group", "fold", "threshold", "accuracy"), rows),
+        ],
         name="folds",
     )
 
 
+def _thresholds_tables(results: Results) -> Iterator[Table]:
+    """Every group at thresholds of its own, as published, and at the one for all; nothing without groups."""
+    columns: list[dict[Group, Interval]] = [
+        {
+            e.group: Interval(e.number, e.low, e.high, unit="%")
+            for e in results.estimates
+            if (e.metric, e.output) == ("ten-fold", output)
+        }
+        for output in ("accuracy", SHARED)
+    ]
+    groups = [group for group, cell in columns[0].items() if len(group.terms) == 1 and cell.value is not None]
+    if groups:
+        rows = tuple((str(group), columns[0][group], columns[1][group]) for group in groups)
+        names = ("group", "own thresholds, as published", "one threshold for all")
+        yield Table("Accuracy of every group at its own thresholds and at one for all", names, rows)
+
+
 def papers_section(results: Results) -> Section | None:
-    """Accuracy over folds in per cent, as papers print it: of all pairs with its deviation, and of every race."""
+    """Accuracy in per cent, as papers print it: over folds of all pairs with its deviation, and of every race; then of
+    every race at one threshold for all."""
     accuracies = {entry["group"]: entry["accuracy"] for entry in results.facts.get(FOLDS, ()) if entry["accuracy"]}
     if "everyone" not in accuracies:
         return None
@@ -79,7 +102,23 @@ def papers_section(results: Results) -> Section | None:
         form="paper",
         better=("", *("" if name == "Std" else "higher" for name in cells)),
     )
-    return Section("For papers", [table], name="papers", folded=True)
+    return Section("For papers", [table, *_shared_tables(results, title, tuple(races))], name="papers", folded=True)
+
+
+def _shared_tables(results: Results, title: str, races: Sequence[str]) -> Iterator[Table]:
+    """Accuracy of every race at one threshold for all; nothing where the run has no races."""
+    groups = {"All pairs": EVERYONE, **{race: Group.of(race=race) for race in races}}
+    values = {e.group: e.number for e in results.estimates if (e.metric, e.output) == ("ten-fold", SHARED)}
+    cells = {name: values.get(group) for name, group in groups.items()}
+    if races and all(value is not None for value in cells.values()):
+        yield Table(
+            f"Accuracy (%) at one threshold for all on {title}",
+            ("Model", *cells),
+            ((results.model, *(Interval(100.0 * float(value or 0.0), places=2) for value in cells.values())),),
+            "The threshold that is best over all pairs.",
+            form="paper",
+            better=("", *("higher" for _ in cells)),
+        )
 
 
 def inspect_set(dataset: Dataset[PairSet], data: Path, options: PairSetOptions) -> CheckReport:
@@ -88,7 +127,9 @@ def inspect_set(dataset: Dataset[PairSet], data: Path, options: PairSetOptions) 
     broken = [place for place, picture in enumerate(dataset.truth.encoded) if not decoded(picture)]
     if broken:
         some = ", ".join(map(str, broken[:10])) + (", …" if len(broken) > 10 else "")
-        message = f"{len(broken)} pictures can't be decoded: {some}. Their pairs count as wrong (missing=wrong)."
+        treated = "are left out and counted" if options.missing == "exclude" else "count as wrong"
+        count = "1 picture" if len(broken) == 1 else f"{len(broken):,} pictures"
+        message = f"{count} can't be decoded: {some}. Their pairs {treated} (missing={options.missing})."
         findings = (Finding("warning", str(data), message),)
     return CheckReport(findings, tables=counts_of(dataset))
 
