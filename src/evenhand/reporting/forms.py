@@ -140,22 +140,27 @@ def paper_tables(runs: Sequence[Reported]) -> list[Table]:
 
 
 def _fairness_table(models: Sequence[ShownResults], names: Sequence[str]) -> Table:
-    """A row per model: overall, worst group, gap, and the gap that chance alone would make."""
+    """A row per model: overall, worst group, gap, and the gap that chance alone would make.
+
+    No rows when groups were compared in no run.
+    """
     first = models[0].first
     rows: list[tuple[Cell, ...]] = []
+    is_any_compared = False
     for name, model in zip(names, models, strict=True):
         summary = widest(model, first)
         if next(model.of(*first), None) is None:
             continue
-        if summary is None or summary.worst is None:  # groups were not compared, in this run
+        if summary is None or summary.worst is None:
             rows.append((name, as_cell(model.get(*first), model.unit(*first)), *(Interval(None) for _ in range(4))))
             continue
+        is_any_compared = True
         unit, points = model.unit(*first), model.points(*first)
         chance = Interval(summary.reference.mean if summary.reference else None, unit=points)
         values = (as_cell(model.get(*first), unit), as_cell(model.get(*first, summary.worst), unit))
         gap = Interval(gap_of(summary), unit=points)
         rows.append((name, values[0], values[1], group_words(summary.worst), gap, chance))
-    if all(isinstance(row[3], Interval) for row in rows):
+    if not is_any_compared:
         rows = []
     better = direction_of(models[0], *first)
     columns = ("Model", "All groups", "Worst group", "Which", "Gap", "By chance")

@@ -14,6 +14,7 @@ import pytest
 from evenhand.benchmarks.pairs import benchmark
 from evenhand.benchmarks.pairs.data import RACES, _samples, folds_of, read_bin
 from evenhand.benchmarks.pairs.options import PairSetOptions
+from evenhand.benchmarks.pairs.tasks import folds_section
 from evenhand.cli.main import main
 from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.records import Group
@@ -175,6 +176,12 @@ def test_rfw_is_judged_at_thresholds_of_each_race_and_at_one_for_all(tmp_path: P
     assert results.get("ten-fold", "accuracy at one threshold", indian).value == 0.5
     assert results.get("ten-fold", "accuracy at one threshold", Group.of(race="Asian")).value == 1.0
     assert results.get("ten-fold", "accuracy at one threshold").low is not None
+    section = folds_section(results)
+    assert section is not None
+    beside = next(
+        block for block in section.blocks if getattr(block, "columns", ())[1:2] == ("own thresholds, as published",)
+    )
+    assert [(row[0], row[1].value, row[2].value) for row in beside.rows][3] == ("race Indian", 1.0, 0.5)
 
 
 def test_bfw_has_groups_people_and_scores_of_models_as_columns(tmp_path: Path) -> None:
@@ -240,7 +247,7 @@ def test_lists_that_are_cut_off_or_have_other_folds_are_told(tmp_path: Path) -> 
     assert "2 folds of 2 × 5 pairs, 20 in all, but 19 follow. Is the file complete?" in warnings(*lines[:-1], folds=2)
     ordered = sorted(lines[1:], key=lambda line: line.startswith("One"))
     assert "2 of 2 folds have pairs of one kind only" in warnings(lines[0], *ordered, folds=2)
-    itself = "1 pairs compare a picture with itself, which is always right: the first is pair 0"
+    itself = "1 of 20 pairs show one picture twice, which is always right: the first is pair 0"
     assert itself in warnings(lines[0], "Same_00\t2\t2", *lines[2:], folds=2)
     with pytest.raises(DataError, match=r"line 2: .*Names that have blanks need tabs"):
         warnings("2 5", "Mary Ann 1 2")

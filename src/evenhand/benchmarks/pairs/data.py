@@ -321,8 +321,8 @@ def _content_warnings(truth: PairSet, folds: int) -> Iterator[str]:
     if len(with_itself):
         row = int(with_itself[0])
         yield (
-            f"{len(with_itself)} pairs compare a picture with itself, which is always right: the first is pair {row} "
-            f"({truth.pictures[truth.first[row]]})."
+            f"{len(with_itself):,} of {len(truth):,} pairs show one picture twice, which is always right: the first is "
+            f"pair {row} ({truth.pictures[truth.first[row]]})."
         )
 
 

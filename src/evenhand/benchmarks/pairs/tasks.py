@@ -47,7 +47,7 @@ def folds_section(results: Results) -> Section | None:
     if not facts:
         return None
     rows = tuple(
-        (entry["group"], fold, threshold, accuracy)
+        (entry["group"].replace("=", " "), fold, threshold, accuracy)
         for entry in facts
         for fold, (threshold, accuracy) in enumerate(zip(entry["threshold"], entry["accuracy"], strict=True), start=1)
     )
@@ -78,7 +78,7 @@ def _thresholds_tables(results: Results) -> Iterator[Table]:
     ]
     groups = [group for group, cell in columns[0].items() if len(group.terms) == 1 and cell.value is not None]
     if groups:
-        rows = tuple((str(group), columns[0][group], columns[1][group]) for group in groups)
+        rows = tuple((" ".join(group.terms[0]), columns[0][group], columns[1][group]) for group in groups)
         names = ("group", "own thresholds, as published", "one threshold for all")
         yield Table("Accuracy of every group at its own thresholds and at one for all", names, rows)
 
