@@ -116,10 +116,10 @@ def json_of(runs: list[Reported]) -> int:
 
 def hundred_runs() -> tuple[Path, list[Path]]:
     """108 stored runs: 36 models, each with three tasks of some 1,400 estimates and 10,000 pairs of groups."""
-    import hashlib
     import json
 
     from bench.fairface import evaluation, published_size
+    from evenhand.files.inputs import content_hash
 
     data, root = published_size(), Path(tempfile.mkdtemp(prefix="report-bench-"))
     for task in ("gender", "race", "age"):
@@ -132,7 +132,7 @@ def hundred_runs() -> tuple[Path, list[Path]]:
         manifest = json.loads((copy / "run.json").read_bytes())
         results = (copy / "results.json").read_bytes().replace(b'"model 00"', b'"model %02d"' % number)
         (copy / "results.json").write_bytes(results)
-        manifest |= {"model": f"model {number:02d}", "results_sha256": hashlib.sha256(results).hexdigest()}
+        manifest |= {"model": f"model {number:02d}", "results_hash": content_hash(results)}
         (copy / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
         folders.append(copy)
     return root, folders

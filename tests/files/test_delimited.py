@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import hashlib
 import io
 import lzma
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from blake3 import blake3
 
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.files import text_files
@@ -117,7 +117,7 @@ def test_the_content_is_hashed_while_it_is_read(tmp_path: Path) -> None:
     path.write_bytes(b"name\na\nb")
     lines = BlockReader(path, PredictionError)
     assert [body for _, body in lines.blocks(3)] == [b"a\n", b"b"]
-    assert lines.fact.sha256 == hashlib.sha256(b"name\na\nb").hexdigest()
+    assert lines.fact.hash == blake3(b"name\na\nb").hexdigest()
     assert not lines.ends_with_line_feed
 
 
@@ -141,7 +141,7 @@ def test_compressed_files_are_told_by_their_content(tmp_path: Path, pack: Callab
     assert read_table(path, WANTED).frame.equals(read_table(written(tmp_path, plain, "g"), WANTED).frame)
     reader = BlockReader(path, PredictionError)
     assert b"".join(body for _, body in reader.blocks(100)) == b"a,0.5,3\n" * 1000
-    assert reader.fact.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert reader.fact.hash == blake3(path.read_bytes()).hexdigest()
 
 
 def test_a_disk_that_fails_while_a_plain_file_is_read_is_an_error_that_names_the_file(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_6_figures_are_points_with_intervals_in_declared_order_with_n(results):
 class File:
     role: str
     name: str
-    sha256: str
+    hash: str
 
 
 def test_7_the_method_says_what_somebody_else_needs(results):

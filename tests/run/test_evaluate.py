@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -23,8 +24,9 @@ from evenhand.engines import parse
 from evenhand.run import evaluate
 from evenhand.run.analysis import UNCOUNTED
 from evenhand.stats.comparison import compare
+from evenhand.store.differences import diff
 from evenhand.store.manifest import code_facts
-from evenhand.store.runs import run_folders
+from evenhand.store.runs import open_run, run_folders
 
 QUICK = {"draws": 0, "permutations": 0}
 Files = tuple[Path, Path]
@@ -181,9 +183,50 @@ def test_the_manifest_names_inputs_with_size_and_hash(tmp_path: Path, tiny_data:
         ("data", "faces.json", (data / "faces.json").stat().st_size),
         ("predictions", "", predictions.stat().st_size),
     ]
-    assert all(len(file.sha256) == 64 for file in manifest.inputs)
+    assert all(len(file.hash) == 64 for file in manifest.inputs)
     assert {"evenhand", "python", "numpy", "polars"} <= set(manifest.versions)
     assert set(manifest.clock.seconds) >= {"load", "read", "record", "measure"}
+
+
+def in_format_1(folder: Path) -> None:
+    """Write a run as it was stored when hashes were SHA-256."""
+
+    def sha256(path: Path) -> str:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+    manifest, recorded = folder / "run.json", folder / "records" / "recorded.json"
+    plain, parts = json.loads(manifest.read_bytes()), json.loads(recorded.read_bytes())
+    for file in (*plain["inputs"], *parts["inputs"]):
+        file["sha256"] = sha256(Path(file["path"]))
+    for part in parts["parts"]:
+        part["sha256"] = sha256(recorded.parent / part["name"])
+    plain["results_sha256"] = sha256(folder / "results.json")
+    for entry in (*plain["inputs"], *parts["inputs"], *parts["parts"]):
+        del entry["hash"]
+    del plain["results_hash"]
+    manifest.write_text(json.dumps({**plain, "format": 1}))
+    recorded.write_text(json.dumps({**parts, "format": 1}))
+
+
+def test_runs_of_format_1_are_read_compared_and_checked_by_their_own_hashes(tmp_path: Path, tiny_data: Files):
+    data, predictions = tiny_data
+    before, after = (
+        evaluate(tiny.task, predictions, data, runs=tmp_path / name, rows="all", **QUICK) for name in ("old", "new")
+    )
+    in_format_1(before.folder)
+    read = open_run(before.folder)
+    assert read.results == after.results
+    assert len(read.records()) == len(after.records())
+    assert [file.hash for file in read.manifest.inputs] == [
+        f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}" for path in (data / "faces.json", predictions)
+    ]
+    assert diff(read, after).is_empty
+    part = next((before.folder / "records").glob("*.parquet"))
+    part.write_bytes(part.read_bytes() + b"more")
+    with pytest.raises(RunError, match="content has changed"):
+        open_run(before.folder).records()
+    (before.folder / "results.json").write_bytes((before.folder / "results.json").read_bytes() + b"\n")
+    assert "was changed after the run was written" in " ".join(open_run(before.folder).results.warnings)
 
 
 def test_media_are_known_by_size_and_time_unless_they_are_hashed(tmp_path: Path, tiny_data: Files):

@@ -36,7 +36,7 @@ class InputFact:
 
     path: str
     size: int
-    sha256: str  # empty for media that were not hashed
+    hash: str  # BLAKE3, or "sha256:" and that of weights; empty for media that were not hashed
     modified: float | None = None  # time stamp, where the content was not hashed
 
 

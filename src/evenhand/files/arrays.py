@@ -134,7 +134,6 @@ class FileArray:
     def _block(self, start: int, stop: int) -> Array:
         rows = self._read([(start, stop)])
         if self.hashing is not None and rows.size:
-            rows.flags.writeable = False  # until they are hashed nobody changes them
             self.hashing.follow(self.header.offset + start * rows[0].nbytes, rows.reshape(-1).view(np.uint8).data)
         return rows
 

@@ -1,4 +1,4 @@
-"""Files as they are read: content and SHA-256 in one pass.
+"""Files as they are read: content and hash in one pass.
 
 Every loader and codec opens its files here, so that a result can name exactly which files
 it is based on, and so that a missing, empty or unreadable file gets the same clear message
@@ -14,11 +14,12 @@ import re
 import stat
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from blake3 import blake3
 
 from evenhand.core.errors import DataError, EvenhandError, InputError, OptionError
 from evenhand.core.task import InputFact
@@ -37,7 +38,6 @@ def limit_of(variable: str, usual: int) -> int:
 
 
 _BLOCK = 1 << 20
-_HANDED_OVER = 8 << 20  # bytes at once
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell hands over as a file
 MOST_PIXELS = limit_of("EVENHAND_MOST_PIXELS", 89_478_485)  # a decoded one is held in under 1 GB
 _LONGEST_TOML = 1_000_000
@@ -57,6 +57,11 @@ class Source:
         """The content as UTF-8 text without byte-order mark and with plain line ends."""
         return decode(self.data, self.path, problem)
 
+    def has_hash(self, told: str) -> bool:
+        """Whether it is the content of which somebody told the hash; an older SHA-256 says that it is one."""
+        kind, _, digits = told.rpartition(":")
+        return digits == (hashlib.sha256(self.data).hexdigest() if kind == "sha256" else self.fact.hash)
+
 
 def read(path: Path, problem: Problem = DataError, *, allow_empty: bool = False) -> Source:
     """The whole of a file; raises `problem` when it can't be read or has nothing in it."""
@@ -65,7 +70,19 @@ def read(path: Path, problem: Problem = DataError, *, allow_empty: bool = False)
         data = file.read()
     if not data and not allow_empty:
         raise problem(f"{path} is empty (0 bytes). Was the program that wrote it stopped? Write it again.")
-    return Source(path, data, InputFact(str(path), len(data), hashlib.sha256(data).hexdigest()))
+    return Source(path, data, InputFact(str(path), len(data), content_hash(data)))
+
+
+def content_hash(*blocks: bytes | memoryview) -> str:
+    """The hash of a content, in hexadecimal: BLAKE3, which `b3sum` prints.
+
+    >>> content_hash(b"people") == content_hash(b"peo", b"ple"), content_hash(b"")[:16]
+    (True, 'af1349b9f5f9a1a6')
+    """
+    digest = blake3()
+    for block in blocks:
+        digest.update(block)
+    return digest.hexdigest()
 
 
 class HashingFile(io.RawIOBase):
@@ -73,7 +90,7 @@ class HashingFile(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file, self._path = file, path
-        self._digest, self._size = hashlib.sha256(), 0
+        self._digest, self._size = blake3(), 0
 
     def readable(self) -> bool:
         return True
@@ -100,41 +117,26 @@ class HashingFile(io.RawIOBase):
 
 
 class FollowingHash:
-    """The hash of a file that somebody else reads in order: what was read is handed over, and hashed on a thread.
+    """The hash of a file that somebody else reads in order, and who hands over what was read.
 
     What was not handed over in order is read for `fact`, so that it is always the hash of the whole file.
     """
 
     def __init__(self, path: Path, problem: Problem = DataError) -> None:
         self._path, self._problem = Path(path), problem
-        self._digest, self._done = hashlib.sha256(), 0
-        self._thread = ThreadPoolExecutor(1)
-        self._waiting: list[memoryview] = []  # not handed over yet: to wake a thread for every block costs too much
-        self._pending: Future[None] | None = None
+        self._digest, self._done = blake3(), 0
 
     def follow(self, start: int, data: memoryview) -> None:
-        """Hash bytes of the file from `start` on, which nobody changes until they are hashed; earlier ones wait."""
+        """Hash bytes of the file from `start` on, as far as they go on from what was hashed."""
         if start <= self._done < start + len(data):
-            self._waiting.append(data[self._done - start :])
+            self._digest.update(data[self._done - start :])
             self._done = start + len(data)
-            if sum(map(len, self._waiting)) >= _HANDED_OVER:
-                if self._pending is not None:
-                    self._pending.result()  # so that little is held
-                self._pending = self._thread.submit(self._hash, self._waiting)
-                self._waiting = []
-
-    def _hash(self, blocks: list[memoryview]) -> None:
-        for block in blocks:
-            self._digest.update(block)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FollowingHash, (self._path, self._problem)  # in another process it begins anew
 
     def fact(self) -> InputFact:
         """What the file is; the rest of it is read."""
-        self._thread.shutdown()
-        self._hash(self._waiting)
-        self._waiting = []
         with opened(self._path, self._problem) as file:
             file.seek(self._done)
             while block := file.read(_BLOCK):
@@ -273,6 +275,11 @@ def hash_of(path: Path, problem: Problem = DataError) -> InputFact:
         return file.fact()
 
 
+def has_hash(path: Path, told: str, problem: Problem = DataError) -> bool:
+    """Whether a file has the content of which somebody told the hash."""
+    return read(path, problem, allow_empty=True).has_hash(told)
+
+
 def hash_text(text: str) -> str:
-    """The SHA-256 of a text, in hexadecimal."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    """The hash of a text, in hexadecimal."""
+    return content_hash(text.encode("utf-8", "surrogatepass"))

@@ -71,7 +71,7 @@ class ModelFile:
     @property
     def facts(self) -> Mapping[str, Any]:
         """The file as it is now, for the manifest."""
-        return {"file": str(self.path), "attribute": self.attribute, "sha256": inputs.hash_of(self.path).sha256}
+        return {"file": str(self.path), "attribute": self.attribute, "hash": inputs.hash_of(self.path).hash}
 
     def __call__(self) -> Model[Any]:
         """The model, loaded."""

@@ -286,11 +286,11 @@ def method(results: ShownResults, inputs: Sequence[Input] = ()) -> Section:
         ("evenhand", results.version or "–"),
     ]
     facts.extend((f"instrument {name}", fingerprint) for name, fingerprint in results.instruments.items())
-    hashes = tuple((file.role, file.name, file.sha256) for file in inputs)
+    hashes = tuple((file.role, file.name, file.hash) for file in inputs)
     blocks: list[Block] = [
         *map(Text, WORDING["cautions"].values()),
         Table("How it was computed", ("what", "value"), tuple(facts)),
-        *([Table("Input files", ("role", "file", "SHA-256"), hashes)] if hashes else []),
+        *([Table("Input files", ("role", "file", "BLAKE3 hash"), hashes)] if hashes else []),
         _definitions(results),
         *(Text(note, "small") for note in how.notes),
     ]

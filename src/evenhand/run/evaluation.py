@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -238,7 +237,7 @@ class _EvaluationJob:
         code = code_facts([self.task.load, self.task.record, type(self.task.codec), *map(type, self.metrics)])
         installed = versions()
         options = to_plain(self.options)
-        content = [(file.role, file.name, file.size, file.sha256) for file in files]
+        content = [(file.role, file.name, file.size, file.hash) for file in files]
         records = fingerprint(
             self.task.name, self.dataset.version, options, content, media, instruments, code, installed
         )
@@ -280,7 +279,7 @@ class _EvaluationJob:
                 stored["predictions"] = store_submission(self.answers.inputs, self.predictions, folder / PREDICTIONS)
                 content = results_json(results)
                 write_file(folder / RESULTS, content, flush=False)
-                manifest = replace(manifest, results_sha256=hashlib.sha256(content).hexdigest())
+                manifest = replace(manifest, results_hash=inputs.content_hash(content))
         manifest = replace(manifest, stored=stored, clock=self.clock.reading())
         if folder is not None:
             write_file(folder / FILENAME, dumps(manifest), flush=False)
@@ -412,7 +411,7 @@ class _EvaluationJob:
             for path in value if isinstance(value, tuple) else (value,):
                 if isinstance(path, Path) and path.is_file():
                     fact = inputs.hash_of(path)
-                    yield Input("options", entry.name, fact.path, fact.size, fact.sha256)
+                    yield Input("options", entry.name, fact.path, fact.size, fact.hash)
 
     def _submission(self) -> tuple[Input, ...]:
         facts = self.answers.inputs

@@ -166,7 +166,7 @@ class _PredictionJob:
         identity = getattr(model, "identity", None)  # what answers depend on besides the name: other values ask anew
         identity = to_plain(identity) if isinstance(identity, Mapping) else {}
         self.inputs = input_facts(dataset.inputs, "data", data)
-        content = [(file.name, file.size, file.sha256) for file in self.inputs]
+        content = [(file.name, file.size, file.hash) for file in self.inputs]
         self.fingerprint = fingerprint(
             "predictions", question.name, self.name, identity, options, dataset.version, content
         )

@@ -6,7 +6,6 @@ unfinished run's folder, and the next start of the same run computes only the ot
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -166,7 +165,7 @@ def stored_before(records: Path, fingerprint: str) -> RecordedParts | None:
         if recorded.fingerprint != fingerprint:
             return None
         for part in recorded.parts:
-            if inputs.hash_of(records / part.name, RunError).sha256 != part.sha256:
+            if inputs.hash_of(records / part.name, RunError).hash != part.hash:
                 return None
     except RunError:
         return None
@@ -191,4 +190,4 @@ def _digest_in(path: Path) -> str:
 
 
 def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    return inputs.content_hash(data)

@@ -108,6 +108,7 @@ def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
             f"{first.folder or first_manifest.model} is a run of {first_manifest.task}, "
             f"{second.folder or second_manifest.model} one of {second_manifest.task}. Give two runs of one task."
         )
+    by_size = first_manifest.format != second_manifest.format
     data: tuple[DataChange, ...] = ()
     try:
         both = first.records(), second.records()
@@ -118,7 +119,7 @@ def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
         first=str(first.folder or first_manifest.model),
         second=str(second.folder or second_manifest.model),
         facts=_changes(_facts(first_manifest), _facts(second_manifest)),
-        inputs=_changes(_inputs(first_manifest), _inputs(second_manifest)),
+        inputs=_changes(*(_inputs(one, by_size=by_size) for one in (first_manifest, second_manifest))),
         options=_changes(first_manifest.options, second_manifest.options),
         settings=_changes(first_manifest.settings, second_manifest.settings),
         versions=_changes(first_manifest.versions, second_manifest.versions),
@@ -350,9 +351,15 @@ def _facts(manifest: Manifest) -> dict[str, Any]:
     return facts | {f"platform: {name}": value for name, value in manifest.platform.items()}
 
 
-def _inputs(manifest: Manifest) -> dict[str, str]:
-    hashes = {f"{file.role}: {file.name}".rstrip(": "): file.sha256 for file in manifest.inputs}
-    return hashes if manifest.media is None else {**hashes, "media": manifest.media.sha256}
+def _inputs(manifest: Manifest, *, by_size: bool) -> dict[str, str]:
+    """The hash of every input; its size where the hashes of two runs are of different kinds."""
+    files = {
+        f"{file.role}: {file.name}".rstrip(": "): f"{file.size:,} bytes" if by_size else file.hash
+        for file in manifest.inputs
+    }
+    if (media := manifest.media) is not None:
+        files["media"] = f"{media.bytes:,} bytes" if by_size else media.sha256
+    return files
 
 
 def _changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Change, ...]:

@@ -24,7 +24,7 @@ from evenhand.core.task import InputFact
 from evenhand.files import inputs
 from evenhand.store.plain import dumps, from_plain, loads, to_plain
 
-FORMAT = 1  # raised when an older evenhand could not read what we write
+FORMAT = 2  # raised when an older evenhand could not read what we write
 FILENAME = "run.json"
 PACKAGE = "evenhand"
 _VIEWS = frozenset({"cli", "compat", "report", "reporting", "scenes", "serve"})  # subpackages that no number depends on
@@ -42,7 +42,7 @@ class Input:
     name: str  # below the data folder or the submission
     path: str
     size: int
-    sha256: str
+    hash: str  # BLAKE3, or "sha256:" and that (weights, runs of format 1), or when the file was modified
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Manifest:
     platform: Mapping[str, str] = field(default_factory=dict)
     engine: str = "serial"
     stored: Mapping[str, bool] = field(default_factory=dict)  # predictions, rows
-    results_sha256: str = ""  # of results.json; empty in runs of older versions
+    results_hash: str = ""  # of results.json; empty in runs of older versions
     clock: Clock = field(default_factory=Clock)
 
 
@@ -112,7 +112,7 @@ def damaged_run(path: Path) -> Iterator[None]:
 
 
 def check_format(plain: Any, path: Path) -> Any:
-    """The same value; raises RunError when a newer evenhand wrote it, or something else altogether."""
+    """The value in our format; raises RunError when a newer evenhand wrote it, or something else altogether."""
     version = plain.get("format") if isinstance(plain, dict) else None
     if not isinstance(version, int):
         raise RunError(f"{path} has no format version. It was not written by evenhand, or it is damaged.")
@@ -121,7 +121,22 @@ def check_format(plain: Any, path: Path) -> Any:
             f"{path} has format {version}, but this evenhand ({own_version()}) knows formats up to {FORMAT}. "
             "A newer version wrote it: upgrade with pip install -U evenhand."
         )
-    return plain
+    return plain if version > 1 else _from_format_1(plain)
+
+
+def _from_format_1(plain: dict[str, Any]) -> dict[str, Any]:
+    """The content of a run's file whose hashes are SHA-256, in the fields that hashes have now."""
+    plain = dict(plain)
+    for name in ("inputs", "parts"):
+        if isinstance(files := plain.get(name), list):
+            plain[name] = [_hash_named(file, "sha256", "hash") if isinstance(file, dict) else file for file in files]
+    return _hash_named(plain, "results_sha256", "results_hash")
+
+
+def _hash_named(plain: dict[str, Any], before: str, now: str) -> dict[str, Any]:
+    rest = {name: value for name, value in plain.items() if name != before}
+    told = plain.get(before)
+    return rest if told is None else {**rest, now: f"sha256:{told}" if told and " " not in str(told) else told}
 
 
 def fingerprint(*parts: Any) -> str:
@@ -138,8 +153,8 @@ def input_facts(facts: Iterable[InputFact], role: str, root: Path) -> tuple[Inpu
     by_name = {}
     for fact in facts:
         name = name_below(Path(fact.path), root)
-        sha256 = fact.sha256 or f"modified {fact.modified!r}"
-        by_name[name, sha256] = Input(role, name, fact.path, fact.size, sha256)
+        content = fact.hash or f"modified {fact.modified!r}"
+        by_name[name, content] = Input(role, name, fact.path, fact.size, content)
     return tuple(by_name[key] for key in sorted(by_name))
 
 
@@ -171,7 +186,7 @@ def media_facts(paths: Iterable[Path], root: Path, *, content: bool) -> Media | 
             digest.update(f"{name}\0absent\n".encode())
             continue
         size += fact.size
-        digest.update(f"{name}\0{fact.size}\0{fact.sha256 or repr(fact.modified)}\n".encode())
+        digest.update(f"{name}\0{fact.size}\0{fact.hash or repr(fact.modified)}\n".encode())
     return Media(files, size, absent, content, digest.hexdigest()) if files else None
 
 

@@ -12,7 +12,6 @@ RUNS/family/task/model/a1b2c3d4/   named by its fingerprint; the date is inside
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,7 +46,7 @@ _BEGIN, _BETWEEN, _END = b'\n"contrasts": [\n', b",\n", b"\n]"  # of the pairs i
 class Part:
     name: str
     rows: int
-    sha256: str
+    hash: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,13 +141,13 @@ def open_run(folder: Path | str, *, pairs_on_disk: bool = False) -> Run:
         )
     path = folder / RESULTS
     source = inputs.read(path, RunError)
-    is_written = source.fact.sha256 == manifest.results_sha256
+    is_written = source.has_hash(manifest.results_hash)
     data, pairs = (pairs_on_disk and is_written and without_contrasts(source.data, path)) or (source.data, None)
     with damaged_run(path), _without_collection():
         results = from_plain(results_plain(data, path), Results)
     if pairs is not None:
         results = replace(results, contrasts=pairs)
-    if manifest.results_sha256 and not is_written:
+    if manifest.results_hash and not is_written:
         results = replace(results, warnings=(*results.warnings, EDITED))
     return Run(folder, manifest, results)
 
@@ -297,7 +296,7 @@ def store_submission(facts: Sequence[InputFact], submission: Path, folder: Path)
 
     The copy has the bytes that were read: a file that changed since is refused.
     """
-    files = {name_below(Path(fact.path), submission) or submission.name: fact for fact in facts if fact.sha256}
+    files = {name_below(Path(fact.path), submission) or submission.name: fact for fact in facts if fact.hash}
     named = len({fact.path for fact in facts})
     if not files or len(files) < named or sum(fact.size for fact in files.values()) > MOST_BYTES:
         return False
@@ -305,7 +304,7 @@ def store_submission(facts: Sequence[InputFact], submission: Path, folder: Path)
     make_folder(folder, below=folder.parent)
     for name, fact in sorted(files.items()):
         source = inputs.read(Path(fact.path), PredictionError, allow_empty=True)
-        if source.fact.sha256 != fact.sha256:
+        if source.fact.hash != fact.hash:
             raise PredictionError(
                 f"{fact.path} was changed while it was being evaluated. Evaluate it again when it is finished."
             )
@@ -344,7 +343,7 @@ def read_parts(records: Path, recorded: RecordedParts) -> Iterator[Records]:
                 "or somebody wants another file to be read; evaluate again with --force."
             )
         source = inputs.read(records / part.name, RunError)
-        if hashlib.sha256(source.data).hexdigest() != part.sha256:
+        if not source.has_hash(part.hash):
             raise RunError(
                 f"{source.path} is not the file that was written: its content has changed. Evaluate again with --force."
             )

@@ -269,7 +269,7 @@ def test_answers_outside_the_subset_are_no_strangers(tmp_path, dataset):
 
 def test_the_file_is_hashed(tmp_path, dataset):
     fact = read(tmp_path, dataset, lines({"id": 1, "text": "man"})).inputs[0]
-    assert len(fact.sha256) == 64
+    assert len(fact.hash) == 64
     assert fact.size == (tmp_path / "answers.jsonl").stat().st_size
 
 

@@ -33,7 +33,7 @@ def test_codes_follow_the_declared_order(tmp_path):
     assert [RACES[code] for code in faces.race] == ["Asian", "Middle_Eastern"]
     assert faces.service_test.tolist() == [True, False]
     assert warnings == ()
-    assert len(fact.sha256) == 64
+    assert len(fact.hash) == 64
 
 
 @pytest.mark.parametrize("text", ["70+", "more than 70", ">70", "70 or more", "More than 70"])

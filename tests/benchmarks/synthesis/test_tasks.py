@@ -140,7 +140,7 @@ def test_what_a_network_is_made_of_is_part_of_the_run_s_fingerprint(real: Path, 
 
     def inputs(**options: Any) -> set[tuple[str, str]]:
         dataset = task.load(real, parse(task.options, options))
-        return {(Path(fact.path).name, fact.sha256) for fact in dataset.inputs}
+        return {(Path(fact.path).name, fact.hash) for fact in dataset.inputs}
 
     assert "dists_weights.pt" not in dict(inputs(metrics="kid:pytorch-fid"))
     paired = benchmark.find("synthesis/paired")

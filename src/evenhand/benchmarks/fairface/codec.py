@@ -297,7 +297,7 @@ def _provenance(path: Path, summary: FileSummary) -> dict[str, Any]:
     """
     manifest = _manifest_of(path)
     common = {name: dict(counts.most_common(5)) for name, counts in summary.values.items()}
-    files = {Path(fact.path).name: fact.sha256 for fact in summary.facts}
+    files = {Path(fact.path).name: fact.hash for fact in summary.facts}
     finish_reasons = {"finish_reasons": common["finish_reason"]} if "finish_reason" in common else {}
     if manifest is None:
         models = ", ".join(common.get("model", ())) or UNKNOWN

@@ -82,7 +82,7 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
     given = {"prompt": prompt_of(prompt), "schema": schema_of(prompt)}
     files = [faces.files[row] for row in faces.chosen.tolist()]
     return Dataset(
-        version=f"FairFace {label_file.name} ({len(faces.files)} labels, sha256 {source.sha256[:12]})",
+        version=f"FairFace {label_file.name} ({len(faces.files)} labels, BLAKE3 {source.hash[:12]})",
         samples=LazySamples(len(files), partial(_sample, root, files, given, {})),
         truth=faces,
         levels=dict(CLASSES),
@@ -90,7 +90,7 @@ def load(path: Path, options: FaceOptions) -> Dataset[Faces]:
         warnings=(*warnings, *_absent_classes(faces)),
         facts={
             "label_file": label_file.name,
-            "label_sha256": source.sha256,
+            "label_hash": source.hash,
             "labels": len(faces.files),
             "evaluated": len(faces.chosen),
             "subset": options.subset,

@@ -106,9 +106,9 @@ def provenance(results: Results) -> Section | None:
         ("decoding settings", _listed(decoding) if isinstance(decoding, Mapping) else str(decoding)),
         ("image margin", str(results.options.get("crop_margin", UNKNOWN))),
         ("normaliser version", str(results.facts.get("normaliser_version", UNKNOWN))),
-        ("label file", f"{results.facts.get('label_file', '')} (sha256 {results.facts.get('label_sha256', '')})"),
+        ("label file", f"{results.facts.get('label_file', '')} (BLAKE3 {results.facts.get('label_hash', UNKNOWN)})"),
     ]
-    rows += [(f"answer file {name}", f"sha256 {digest}") for name, digest in dict(provenance.get("files", {})).items()]
+    rows += [(f"answer file {name}", f"BLAKE3 {digest}") for name, digest in dict(provenance.get("files", {})).items()]
     for name, label in (("endpoint", "endpoint"), ("asked", "asked on"), ("finish_reasons", "finish reasons")):
         if value := provenance.get(name):
             rows.append((label, _listed(value) if isinstance(value, Mapping) else str(value)))

@@ -122,7 +122,7 @@ def load(task: str, folder: Path, options: FhibeOptions, cache: Path | None = No
         samples.append(Sample(image, (table.root / image,), {**given, **asked}))
     counts = {"rows": len(people), "images": len(samples), "subjects": len(set(people.subjects))}
     return Dataset(
-        version=f"{table.path.stem} {table.fact.sha256[:12]}",
+        version=f"{table.path.stem} {table.fact.hash[:12]}",
         samples=tuple(samples),
         truth=truth,
         levels={name: attribute.levels for name, attribute in people.attributes.items()},

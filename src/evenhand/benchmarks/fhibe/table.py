@@ -213,7 +213,7 @@ def _columns(path: Path, fact: InputFact, cache: Path | None, wanted: Sequence[s
 
     Plain cells are one file and every parsed column is another, so a task that needs no polygons parses none.
     """
-    folder = None if cache is None else cache / CACHE / f"{fact.sha256[:20]}-{_FORMAT}"
+    folder = None if cache is None else cache / CACHE / f"{fact.hash[:20]}-{_FORMAT}"
     raw = None
 
     def frame_of(name: str, make: Callable[[Any], Any]) -> Any:

@@ -16,8 +16,8 @@ rows = "row_to_face_index.csv"     # FACE_INDEX of each row of the list files
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -395,7 +395,7 @@ def read_embedded(
             "those with `evenhand predict ijb/faces`, and name both in a TOML file: embeddings, faces, "
             "video_embeddings, video_frames."
         )
-    thread, hashes = ThreadPoolExecutor(1), []
+    hashes = []
 
     def array(role: str) -> Any:
         path = parts.get(role)
@@ -404,11 +404,10 @@ def read_embedded(
         entry = "flip" if path == source and role == "flip" else "embeddings"
         rows = stored_array(path, entry=entry, hashed=pools)
         following = getattr(rows, "hashing", None)
-        hashes.append(following.fact if following else thread.submit(hash_of, path, PredictionError).result)
+        hashes.append(following.fact if following else partial(hash_of, path, PredictionError))
         return rows
 
     vectors, flipped, video_vectors, video_flipped = map(array, _ARRAYS)
-    thread.shutdown(wait=False)
     for first, mirrored in ((vectors, flipped), (video_vectors, video_flipped)):
         if mirrored is not None and first is not None and mirrored.shape != first.shape:
             raise PredictionError(

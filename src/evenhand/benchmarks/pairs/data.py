@@ -205,7 +205,7 @@ def _load_bin(name: str, path: Path, options: PairSetOptions, cache: Path | None
         """The picture, written to the cache of the runs when a model is to see it."""
         encoded = pictures[int(name)]
         kind = "png" if encoded.startswith(b"\x89PNG") else "jpg"
-        picture = cache / "pairs" / fact.sha256[:16] / f"{int(name):06d}.{kind}"
+        picture = cache / "pairs" / fact.hash[:16] / f"{int(name):06d}.{kind}"
         if not picture.is_file():
             write_file(picture, encoded, flush=False)
         return picture

@@ -6,7 +6,6 @@ is part of a run's inputs, so that the same command computes it once the package
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec as find_package
 
@@ -24,6 +23,7 @@ from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.core.errors import DataError
 from evenhand.core.task import InputFact
+from evenhand.files.inputs import hash_text
 
 
 def missing_for(feature: str, options: SynthesisOptions) -> str:
@@ -100,10 +100,7 @@ def _lost(names: Sequence[str], reasons: Mapping[str, str], options: SynthesisOp
 
 def facts_of(reasons: Mapping[str, str]) -> tuple[InputFact, ...]:
     """What is missing, as inputs of the run: when it arrives, the run is another one."""
-    return tuple(
-        InputFact(f"not available: {name}", 0, hashlib.sha256(reason.encode()).hexdigest())
-        for name, reason in sorted(reasons.items())
-    )
+    return tuple(InputFact(f"not available: {name}", 0, hash_text(reason)) for name, reason in sorted(reasons.items()))
 
 
 def limits() -> Iterator[tuple[str, str]]:

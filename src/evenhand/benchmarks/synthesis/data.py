@@ -149,7 +149,7 @@ def weight_facts(options: SynthesisOptions) -> tuple[InputFact, ...]:
         for name in needed:
             status = weight_status(name, options.weights)
             if status.path is not None:
-                facts.append(InputFact(str(status.path), status.path.stat().st_size, status.sha256))
+                facts.append(InputFact(str(status.path), status.path.stat().st_size, f"sha256:{status.sha256}"))
     return tuple(facts)
 
 

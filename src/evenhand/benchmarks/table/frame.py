@@ -6,7 +6,6 @@ in double precision, identifiers as whole numbers or texts. So the same values g
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -217,14 +216,14 @@ def read_table(path: Path, problem: Problem = DataError) -> UserTable:
 
 def content_fact(arrays: Mapping[str, Any]) -> InputFact:
     """What identifies a table that is in no file: a hash of the columns that are used."""
-    digest = hashlib.sha256()
+    blocks: list[bytes] = []
     size = 0
     for name, values in sorted(arrays.items()):
         array = np.asarray(values)
-        digest.update(f"{name}\x00{array.dtype.str}\x00{array.shape}\x00".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        blocks.append(f"{name}\x00{array.dtype.str}\x00{array.shape}\x00".encode())
+        blocks.append(np.ascontiguousarray(array).tobytes())
         size += array.nbytes
-    return InputFact("table", size, digest.hexdigest())
+    return InputFact("table", size, inputs.content_hash(*blocks))
 
 
 def _checked(columns: Mapping[str, Any], rows: int) -> UserTable:

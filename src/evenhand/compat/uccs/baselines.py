@@ -299,7 +299,7 @@ class _Extraction:
             lack = "names no picture" if is_gallery else "has no detection"
             raise DataError(f"{source.path} {lack}, so there is no face to embed. Nothing was written.")
         read_as = "turned upright" if self.own.upright else "as stored"
-        origin = StoreOrigin(self.embedder.fingerprint, read_as, source.path, source.sha256, form)
+        origin = StoreOrigin(self.embedder.fingerprint, read_as, source.path, source.hash, form)
         there = begin_stores(folder, origin, option, replace=self.own.replace)
         todo = {name: pictures for name, pictures in stores.items() if name not in there}
         faces = sum(len(picture.faces) for name in stores.keys() - todo.keys() for picture in stores[name])

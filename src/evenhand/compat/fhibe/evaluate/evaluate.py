@@ -111,7 +111,7 @@ def _evaluate(asked: EvaluationArguments, wrapped: WrappedModel, *, reuse: bool)
         return
     rows = concatenate(list(task.record(dataset, answers, options, tools)))
     written = write_results(task, dataset, rows, options, asked)
-    outputs, table = outputs_digest(asked.results, asked.task), dataset.inputs[0].sha256
+    outputs, table = outputs_digest(asked.results, asked.task), dataset.inputs[0].hash
     entries = {
         metric: Provenance(
             asked.attributes,

@@ -34,7 +34,7 @@ class Provenance:
     custom_keypoints: tuple[str, ...] | None
     mini: int | None
     outputs: str  # digest of the model's outputs
-    table: str  # sha256 of the data set's table
+    table: str  # hash of the data set's table
     version: str = __version__
     date: str = ""  # of the evaluation; set when it is written
 
@@ -53,7 +53,7 @@ def outputs_digest(folder: Path, task: str) -> str:
     elif task == "face_super_resolution":
         pictures = sorted(folder.glob("super_*"))
     if file.is_file() and task != "face_encoding":
-        digest.update(inputs.hash_of(file).sha256.encode())
+        digest.update(inputs.hash_of(file).hash.encode())
     elif not pictures:
         return ""
     for picture in pictures:

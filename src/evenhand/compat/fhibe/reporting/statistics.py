@@ -86,7 +86,7 @@ class ReportSource:
         """Metric → why its numbers do not belong to the outputs and data that are there now."""
         known, messages = read_provenance(self.folder), {}
         path = table_path(self.data, FACE_TABLE if self.task in vocabulary.FACE_TASKS else BODY_TABLE)
-        outputs, table = outputs_digest(self.folder, self.task), inputs.hash_of(path).sha256 if path.is_file() else ""
+        outputs, table = outputs_digest(self.folder, self.task), inputs.hash_of(path).hash if path.is_file() else ""
         for metric in metrics:
             entry = known.get(metric)
             if entry is None:
