@@ -25,7 +25,7 @@ from evenhand.run import evaluate
 from evenhand.run.analysis import UNCOUNTED
 from evenhand.stats.comparison import compare
 from evenhand.store.differences import diff
-from evenhand.store.manifest import code_facts
+from evenhand.store.manifest import FORMAT, code_facts
 from evenhand.store.runs import open_run, run_folders
 
 QUICK = {"draws": 0, "permutations": 0}
@@ -257,10 +257,12 @@ def test_a_newer_format_is_refused_with_a_sentence(tmp_path: Path, tiny_data: Fi
     folder = evaluate(tiny.task, predictions, data, runs=tmp_path, **QUICK).folder
     for name in ("run.json", "results.json"):
         path = folder / name
-        path.write_text(path.read_text().replace('"format": 1', '"format": 99', 1))
-        with pytest.raises(RunError, match=rf"{name} has format 99.*knows formats up to 1.*pip install -U evenhand"):
+        path.write_text(path.read_text().replace(f'"format": {FORMAT}', '"format": 99', 1))
+        with pytest.raises(
+            RunError, match=rf"{name} has format 99.*knows formats up to {FORMAT}.*pip install -U evenhand"
+        ):
             store.open_run(folder)
-        path.write_text(path.read_text().replace('"format": 99', '"format": 1', 1))
+        path.write_text(path.read_text().replace('"format": 99', f'"format": {FORMAT}', 1))
     store.open_run(folder)
 
 
@@ -279,7 +281,7 @@ def test_a_damaged_run_is_refused_by_the_file(tmp_path: Path, tiny_data: Files, 
     store.open_run(folder)
 
 
-@pytest.mark.parametrize("text", ['{"format": 1}', "[]", '{"format": "new"}', "no JSON"])
+@pytest.mark.parametrize("text", ['{"format": 1}', '{"format": 2}', "[]", '{"format": "new"}', "no JSON"])
 def test_a_manifest_that_is_none_is_refused_in_words(tmp_path: Path, text: str):
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(RunError, match=r"run\.json (can't be read|has no format version)"):

@@ -19,6 +19,7 @@ from evenhand.serve.folders import ServedFolders
 from evenhand.serve.library import Library
 from evenhand.serve.pictures import candidates, load_media
 from evenhand.serve.selection import RowQuery
+from evenhand.store.manifest import FORMAT
 from evenhand.store.unfinished import lock_folder
 
 Clients = Callable[..., Any]
@@ -192,7 +193,9 @@ def test_a_run_of_a_newer_version_says_so_and_shows_what_it_is(
 ) -> None:
     for name in ("run.json", "results.json"):
         path = run_of(place) / name
-        path.write_text(path.read_text(encoding="utf-8").replace('"format": 1', '"format": 99', 1), encoding="utf-8")
+        path.write_text(
+            path.read_text(encoding="utf-8").replace(f'"format": {FORMAT}', '"format": 99', 1), encoding="utf-8"
+        )
     text = client_of(place).get(f"/run/{key(place)}").text
     assert "A newer version wrote it" in text
     assert "careful" in text
