@@ -57,9 +57,9 @@ class Source:
         """The content as UTF-8 text without byte-order mark and with plain line ends."""
         return decode(self.data, self.path, problem)
 
-    def has_hash(self, told: str) -> bool:
-        """Whether it is the content of which somebody told the hash; an older SHA-256 says that it is one."""
-        kind, _, digits = told.rpartition(":")
+    def has_hash(self, expected: str) -> bool:
+        """Whether the content has this hash; one that begins with "sha256:" is the SHA-256."""
+        kind, _, digits = expected.rpartition(":")
         return digits == (hashlib.sha256(self.data).hexdigest() if kind == "sha256" else self.fact.hash)
 
 
@@ -275,9 +275,9 @@ def hash_of(path: Path, problem: Problem = DataError) -> InputFact:
         return file.fact()
 
 
-def has_hash(path: Path, told: str, problem: Problem = DataError) -> bool:
-    """Whether a file has the content of which somebody told the hash."""
-    return read(path, problem, allow_empty=True).has_hash(told)
+def has_hash(path: Path, expected: str, problem: Problem = DataError) -> bool:
+    """Whether the content of a file has this hash, as `Source.has_hash` has it."""
+    return read(path, problem, allow_empty=True).has_hash(expected)
 
 
 def hash_text(text: str) -> str:

@@ -134,9 +134,11 @@ def _from_format_1(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hash_named(plain: dict[str, Any], before: str, now: str) -> dict[str, Any]:
+    """The same fields, the SHA-256 in `before` as "sha256:…" in `now`; a time stamp in its place stays as it is."""
+    if not isinstance(digits := plain.get(before), str):
+        return plain
     rest = {name: value for name, value in plain.items() if name != before}
-    told = plain.get(before)
-    return rest if told is None else {**rest, now: f"sha256:{told}" if told and " " not in str(told) else told}
+    return {**rest, now: f"sha256:{digits}" if digits.isalnum() else digits}
 
 
 def fingerprint(*parts: Any) -> str:

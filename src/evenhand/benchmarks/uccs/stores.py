@@ -80,10 +80,10 @@ def read_origin(store: Path) -> StoreOrigin | None:
     if not path.is_file():
         return None
     try:
-        told = msgspec.json.decode(read(path, PredictionError).data, type=dict[str, Any])
-        if "source_sha256" in told:  # of stores that were made before hashes were BLAKE3
-            told["source_hash"] = f"sha256:{told.pop('source_sha256')}"
-        return msgspec.convert(told, StoreOrigin)
+        stored = msgspec.json.decode(read(path, PredictionError).data, type=dict[str, Any])
+        if "source_sha256" in stored:  # of stores that were made before hashes were BLAKE3
+            stored["source_hash"] = f"sha256:{stored.pop('source_sha256')}"
+        return msgspec.convert(stored, StoreOrigin)
     except msgspec.DecodeError as error:
         raise PredictionError(
             f"{path} is damaged: {error}. Extract the embeddings again into another folder."
