@@ -1,6 +1,6 @@
 """Do embeddings or scores look like those of these faces? Looked at before hours are spent on them.
 
-A sample of the rows is enough to notice rows in another order than the faces or one place off, constant or repeated
+A sample of the rows is enough to notice rows in another order than the faces or a few places off, constant or repeated
 rows, rows without length, a mirrored pass in another order or in the second half of the columns, lengths that were
 normalised away, and scores that are in another order or are distances.
 """
@@ -24,10 +24,10 @@ _PEOPLE, _ROWS_OF_PERSON = 128, 4  # compared with each other
 _FEWEST_PAIRS = 12  # of one person: fewer say nothing about the order of rows
 _UNORDERED = 0.6  # chance that two rows of one person are more alike than two of different people; 0.5 by chance alone
 _WELL_ORDERED = 0.95  # no need to look further
-_SHIFTED, _BETTER_SHIFTED = (
-    0.9,
-    0.05,
-)  # so much alike, and so much more, are rows one place further: they are off by one
+_SHIFTS = (1, -1, 2, -2, 3, -3)  # places by which all rows may be off
+_SHIFTED = 0.9  # so much alike are rows in the right order, mostly
+_BETTER_SHIFTED = 0.05  # so much more alike are rows that were moved to their faces
+_BETTER_BY_CHANCE = 0.6  # of one person, and by its root less of more: rows that are less alike differ more by accident
 _OPPOSITE = 0.2  # chance that a genuine comparison is rated more alike: below it, low scores mean alike
 _COMPARISONS = 4096  # of each kind whose scores are looked at
 _MOSTLY_REPEATED = 0.5
@@ -70,7 +70,8 @@ def embedding_warnings(
     if flipped is not None:
         warnings += _of_values(_double(flipped, rows), " of the mirrored pass")
     if keeps_lengths and not warnings:
-        lengths = np.sqrt((sample * sample).sum(axis=1))
+        with np.errstate(over="ignore"):
+            lengths = np.sqrt((sample * sample).sum(axis=1))
         if len(rows) > 1 and np.abs(lengths - 1).max() < _UNIT:
             warnings.append(
                 "The embeddings were normalised already (every length is 1): norm=keep and norm=unit give the same "
@@ -102,6 +103,8 @@ comparison in only 0 % of cases. Higher must mean more alike: negate distances.'
     genuine, impostor = (side[side > -np.inf] for side in sides)
     if len(genuine) < _FEWEST_PAIRS or len(impostor) < _FEWEST_PAIRS:
         return ()
+    if np.ptp(np.concatenate([genuine, impostor])) == 0:
+        return (f"All {len(genuine) + len(impostor):,} sampled scores are the same number: they are constant.",)
     higher = _chance_of_higher(genuine, impostor)
     share = (
         f"a genuine comparison is rated more alike than an impostor comparison in only {100 * higher:.0f} % of cases"
@@ -124,6 +127,11 @@ def separate_passes(
     `halves` says whether rows hold both; "auto" looks whether they seem to, and splits them if the mirrored
     pass is used.
     """
+    if flipped is not None and halves == "split":
+        raise PredictionError(
+            f"halves=split takes the mirrored pass out of the columns of {where}, but it is given in another array, "
+            "too. Leave halves out, or give the embeddings alone."
+        )
     if flipped is not None or halves == "keep":
         return vectors, flipped, ()
     width = vectors.shape[1]
@@ -166,25 +174,29 @@ def order_likeness(vectors: Array, person: Array) -> float | None:
 
 
 def _of_order(vectors: Array, person: NDArray[np.int64], index: str) -> list[str]:
-    """Whether rows are in another order than the faces, or one place off."""
+    """Whether rows are in another order than the faces, or a few places off."""
     rows = _rows_to_compare(person)
     alike = None if rows is None else _likeness(vectors, rows, person[rows])
     if rows is None or alike is None or alike >= _WELL_ORDERED:
         return []
+    moved = {by: _likeness(vectors, np.clip(rows + by, 0, len(vectors) - 1), person[rows]) or 0.0 for by in _SHIFTS}
+    highest = max(moved.values())
+    best = next(by for by in _SHIFTS if moved[by] > highest - _BETTER_SHIFTED)  # the nearest of those that explain it
+    by_chance = _BETTER_BY_CHANCE / np.sqrt(len(np.unique(person[rows])))
+    if moved[best] > alike + _BETTER_SHIFTED + (0 if moved[best] > _SHIFTED else by_chance):
+        places = "one row" if abs(best) == 1 else f"{abs(best)} rows"
+        return [
+            f"The embeddings seem to stand {places} too {'late' if best > 0 else 'early'}: two rows of one person are "
+            f"more alike than two rows of different people in {100 * alike:.0f} % of cases, and in "
+            f"{100 * moved[best]:.0f} % if every row is moved by {'one' if abs(best) == 1 else abs(best)}. Check the "
+            f"first and the last row, or add {index}."
+        ]
     if alike < _UNORDERED:
         return [
             "The rows seem to be in another order than the faces, and then no result means anything: two rows of one "
             f"person are more alike than two rows of different people in only {100 * alike:.0f} % of cases (50 % is "
             f"chance). Check the order of rows, or add {index}."
         ]
-    for shift, place in ((1, "one row too late"), (-1, "one row too early")):
-        moved = _likeness(vectors, np.clip(rows + shift, 0, len(vectors) - 1), person[rows])
-        if moved is not None and moved > max(alike + _BETTER_SHIFTED, _SHIFTED):
-            return [
-                f"The embeddings seem to stand {place}: two rows of one person are more alike than two rows of "
-                f"different people in {100 * alike:.0f} % of cases, and in {100 * moved:.0f} % if every row is moved "
-                f"by one. Check the first and the last row, or add {index}."
-            ]
     return []
 
 
@@ -250,7 +262,7 @@ def _of_values(sample: NDArray[np.float64], name: str) -> list[str]:
     if empty:
         warnings.append(
             f"{empty:,} of {len(sample):,} sampled rows{name} are zero vectors: these faces were not embedded, "
-            "and compare with nothing."
+            "and say nothing about who is shown."
         )
     if len(sample) > 1:
         distinct = len(
@@ -276,5 +288,7 @@ def _double(vectors: Array, rows: Array) -> NDArray[np.float64]:
 
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     vectors = np.where(np.isfinite(vectors), vectors, 0.0)
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
+    vectors = vectors / np.where(largest > 0, largest, 1.0)  # so that no square is too large or too small
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))

@@ -279,3 +279,33 @@ def test_a_folder_and_a_file_that_can_not_be_used_say_what_to_do(tmp_path: Path,
     answers = official.write(tmp_path / "d.csv", [(*CLUSTERS, *BOX), (1, "1.jpg", 3, 1, 0, 0, 10, 10)])
     with pytest.raises(PredictionError, match=r"no file of the protocol \(1 such lines\).* such as 'img/1.jpg'"):
         evaluate(benchmark.find("ijb/test8"), answers, tmp_path, draws=0, permutations=0)
+
+
+def test_a_file_without_rows_is_refused(tmp_path: Path, official: Any) -> None:
+    with pytest.raises(PredictionError, match="has a header but no rows"):
+        report_clusters(clusters(tmp_path, official, []), truth(tmp_path, official, [7]))
+
+
+def test_a_sub_protocol_is_refused_where_there_are_no_lists(tmp_path: Path, official: Any) -> None:
+    official.write(tmp_path / "ground_truth.csv", [TRUTH, (0, 7, "img/0.jpg")])
+    task: Any = benchmark.find("ijb/test7")
+    with pytest.raises(DataError, match="no clustering of 8 subjects; it has no lists of sub-protocols"):
+        task.load(tmp_path, task.options(subjects=8))
+
+
+def test_detections_in_files_without_any_face_of_interest_are_an_error(tmp_path: Path, official: Any) -> None:
+    face = ("SUBJECT_ID", "FILENAME", *BOX), (7, "img/1.jpg", 0, 0, 10, 10)
+    path = official.write(tmp_path / "truth.csv", face)
+    answers = official.write(tmp_path / "d.csv", [(*CLUSTERS, *BOX), (1, "1.jpg", 3, 1, 0, 0, 10, 10)])
+    with pytest.raises(
+        PredictionError, match=r"names none of the files .* it has '1.jpg', the ground truth 'img/1.jpg'"
+    ):
+        report_association(answers, path)
+
+
+def test_metadata_of_another_release_are_refused(tmp_path: Path, official: Any) -> None:
+    official.write(tmp_path / "protocol" / "ijbb_clustering_2_hint_10.csv", [("TEMPLATE_ID", "FILENAME")])
+    official.write(tmp_path / "protocol" / "ijbc_metadata.csv", [("SUBJECT_ID", "FILENAME", "GENDER")])
+    task: Any = benchmark.find("ijb/test7")
+    with pytest.raises(DataError, match="files of several releases"):
+        task.load(tmp_path, task.options())

@@ -101,3 +101,27 @@ def test_a_flag_is_zero_or_one(tmp_path: Path, official: Any) -> None:
     official.write(tmp_path / "protocol" / "tiny_face_detection.csv", rows)
     with pytest.raises(DataError, match="line 2, column IGNORE_FLAG"):
         run(tmp_path, [], official)
+
+
+def test_flags_in_a_column_of_another_name_are_reported(data: Path, official: Any) -> None:
+    (path,) = (data / "protocol").glob("*.csv")
+    text = path.read_text()
+    for name in ("Ignored", "ignore flag"):
+        path.write_text(text.replace("IGNORE_FLAG", name))
+        assert run(data, [HIT], official).get("events", "images").value == 2
+    path.write_text(text.replace("IGNORE_FLAG", "FLAG"))
+    results = run(data, [HIT], official)
+    assert results.get("events", "images").value == 3
+    assert any("no column IGNORE_FLAG (FILENAME, FACE_X," in warning for warning in results.warnings)
+    assert not run(data, [HIT], official, ignore="none").warnings
+
+
+def test_a_face_whose_box_lacks_a_number_is_not_taken_for_an_image_without_faces(data: Path, official: Any) -> None:
+    (path,) = (data / "protocol").glob("*.csv")
+    text = path.read_text()
+    path.write_text(text.replace("100,0,40,40", "100,0,,40"))
+    with pytest.raises(DataError, match=r"line 3: a box that lacks a number"):
+        run(data, [HIT], official)
+    path.write_text(text.replace("100,0,40,40", "100,0,-40,40"))
+    (warning,) = run(data, [HIT], official).warnings
+    assert "1 box in tiny_face_detection.csv without size (the first in line 3)" in warning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from evenhand.benchmarks.ijb.sections import (
 from evenhand.core.metric import Curve
 from evenhand.core.page import Figure, Lines
 from evenhand.core.records import Group, Records
+from evenhand.reporting.curves import curve_figure
 from evenhand.run import evaluate
 
 
@@ -46,6 +48,21 @@ def test_scores_of_verification_and_search_are_shown_by_sort(folder: Path) -> No
         assert isinstance(figure, Figure)
         assert isinstance(figure.chart, Lines)
         assert {row[0] for row in figure.data.rows} == sorts
+
+
+def test_ranks_of_a_cmc_begin_with_one(folder: Path) -> None:
+    curve = run(4, folder, folder, fpir="0.5").get("CMC", "curve").value
+    ranks = np.arange(1.0, 51.0)
+    longer = replace(curve, x=ranks, y=np.minimum(0.9 + ranks / 40, 1.0), threshold=None)
+    figure = curve_figure({"everyone": longer}, "CMC")
+    assert figure is not None
+    assert isinstance(figure.chart, Lines)
+    assert figure.chart.x_domain == (1.0, 11.0)
+
+
+def test_precision_recall_and_f_of_a_clustering_have_one_unit() -> None:
+    for output in ("precision", "recall", "F"):
+        assert benchmark.names.is_share("BCubed", output)
 
 
 def test_every_gallery_and_their_combination_have_an_iet_curve(folder: Path) -> None:

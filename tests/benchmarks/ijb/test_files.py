@@ -11,10 +11,13 @@ import pytest
 
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.covariates import AGE_WITH_UNKNOWN, GENDER, read_codes
+from evenhand.benchmarks.ijb.embeddings import open_array
 from evenhand.benchmarks.ijb.files import read_matrix, read_pairs, read_table, scores_of
 from evenhand.benchmarks.ijb.layout import ProtocolFiles
+from evenhand.benchmarks.ijb.lists import read_face_list
+from evenhand.benchmarks.ijb.submission import Parts
 from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, TemplateSet, template_samples
-from evenhand.core.errors import DataError
+from evenhand.core.errors import DataError, PredictionError
 
 
 def written(tmp_path: Path, text: str, name: str = "file.csv") -> Path:
@@ -53,6 +56,11 @@ def test_what_is_wrong_is_named_by_line_and_column(tmp_path: Path, text: str, me
 def test_a_match_list_with_a_header_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"line 1: .* must not have a header"):
         read_pairs(written(tmp_path, "TEMPLATE_1,TEMPLATE_2\n1,2\n"))
+
+
+def test_a_match_list_with_other_separators_says_which_it_has(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="separated by semicolons: write commas"):
+        read_pairs(written(tmp_path, "1;2\n3;4\n"))
 
 
 def test_a_broken_line_of_a_match_list_is_named(tmp_path: Path) -> None:
@@ -167,3 +175,40 @@ def test_a_metadata_file_that_says_nothing_about_the_subjects_is_an_error(
 def test_the_samples_of_templates_travel_to_another_process() -> None:
     samples = template_samples(np.array([7, 9]))
     assert list(pickle.loads(pickle.dumps(samples))) == list(samples)  # noqa: S301 - our own
+
+
+def test_list_files_that_name_images_otherwise_say_how_both_do(tmp_path: Path) -> None:
+    faces = written(tmp_path, "img/1.jpg 1 7\n", "a_face_tid_mid.txt")
+    points = written(tmp_path, "1.jpg 1 2 3 4 5 6 7 8 9 10 0.9\n", "a_name_5pts_score.txt")
+    with pytest.raises(DataError, match=r"'img/1.jpg' is not in .*, which has images such as '1.jpg'. Both files"):
+        read_face_list(faces, points)
+
+
+def test_a_header_of_a_list_file_is_called_so(tmp_path: Path) -> None:
+    faces = written(tmp_path, "name tid mid\n1.jpg 1 7\n", "a_face_tid_mid.txt")
+    with pytest.raises(DataError, match=r"line 1, entry 2: 'tid' found, but a whole number .* must not have a header"):
+        read_face_list(faces, None)
+
+
+def test_a_template_id_in_two_files_is_refused(folder: Path) -> None:
+    path = folder / "protocol" / "tiny_1N_probe_mixed.csv"
+    path.write_text(path.read_text().replace("\n2,50,", "\n1,50,"))  # the gallery's template of the same person
+    task = benchmark.find("ijb/test1")
+    with pytest.raises(DataError, match=r"template 1 is in tiny_1N_gallery_A.csv and in tiny_1N_probe_mixed.csv"):
+        task.load(folder, task.options())
+
+
+def test_numbers_of_rows_are_not_taken_for_a_part_of_embeddings(tmp_path: Path) -> None:
+    columns = {"row": [0, 1], "x0": [0.5, 0.25], "x1": [1.0, 2.0]}
+    pl.DataFrame(columns).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(PredictionError, match="whole numbers in row and fractions in 2 other columns"):
+        open_array(tmp_path / "a.parquet")
+    pl.DataFrame(columns).drop("row").write_parquet(tmp_path / "a.parquet")
+    assert open_array(tmp_path / "a.parquet").tolist() == [[0.5, 1.0], [0.25, 2.0]]
+
+
+def test_a_folder_of_several_arrays_says_which_it_has(tmp_path: Path) -> None:
+    for name in ("a.npz", "b.npz"):
+        np.savez(tmp_path / name, embs=np.eye(2))
+    with pytest.raises(PredictionError, match=r"It has a.npz, b.npz: name one of them"):
+        Parts.of(tmp_path)

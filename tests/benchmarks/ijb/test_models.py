@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.ijb import benchmark
+from evenhand.core.errors import PredictionError
 from evenhand.models.python import ModelFile
 from evenhand.run import evaluate, predict
 
@@ -144,3 +145,32 @@ def test_a_tracker_reads_the_frames_it_wants_and_its_templates_are_searched(pict
     results = evaluate(task, toml, pictured, options=options, draws=0, permutations=0).results
     assert results.get("CMC", "rank 1").value == 1.0
     assert results.coverage.missing == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("embed(crop)[: 12 - (sample.id == '3')]", r"embeddings of 11 numbers \(sample 3\) and of 12 \(sample 0\)"),
+        ("(embed(crop), float('nan'))", r"embedded no face.* Of 24 samples, 24 are this: .* A detector score is nan"),
+    ],
+)
+def test_embeddings_that_can_not_be_evaluated_are_not_written(pictured: Path, answer: str, words: str) -> None:
+    text = MODEL.replace('(embed(crop[:, ::-1] if sample.given["mirror"] else crop), 0.5)', answer)
+    assert text != MODEL
+    (pictured / "model.py").write_text(text)
+    question: Any = benchmark.find("ijb/faces")
+    with pytest.raises(PredictionError, match=words):
+        predict(question, ModelFile.parse(f"{pictured / 'model.py'}:Colours"), pictured, runs=pictured / "runs")
+
+
+def test_a_video_in_which_nobody_was_found_is_a_failure_to_enrol(folder: Path, official: Any, tmp_path: Path) -> None:
+    header = [*official.header[:3], "VIDEO_FILENAME", *official.header[3:]]
+    probes = [(70 + who, 50 + who, f"frames/{who}.png", f"video/{who}.mp4", 904, *official.place) for who in range(3)]
+    official.write(folder / "protocol" / "tiny_1N_probe_video.csv", [header, *probes])
+    question: Any = benchmark.find("ijb/videos")
+    dataset = question.load(folder, question.options())
+    answers = [("70", np.eye(8)[:2]), ("71", []), ("72", np.zeros((0, 8)))]
+    kept = [(name, question.codec.from_plain(question.codec.to_plain(vectors))) for name, vectors in answers]
+    question.codec.write(tmp_path / "out", iter(kept), dataset, question.options())
+    assert np.load(tmp_path / "out" / "video_embeddings.npy").shape == (2, 8)
+    assert (tmp_path / "out" / "video_frames.csv").read_text().split() == ["TEMPLATE_ID,FACE_INDEX", "70,0", "70,1"]

@@ -50,6 +50,11 @@ def test_faces_are_asked_for_tests_that_have_some(tests: tuple[int, ...], mentio
         FaceQuestionOptions(tests=tests)
 
 
+def test_fewer_than_no_changed_rows_can_not_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "first", "second", "--most", "-3"]) == 2
+    assert "--most -3: how many changed rows to show" in capsys.readouterr().err
+
+
 def test_several_conventions_may_be_asked_together() -> None:
     assert VerificationOptions(conventions=("exact", "nearest")).conventions == ("exact", "nearest")
 

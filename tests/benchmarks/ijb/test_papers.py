@@ -36,6 +36,35 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return found
 
 
+def test_a_share_has_two_decimals_whatever_its_size(runs: dict[str, list[str]], tmp_path: Path) -> None:
+    for task in ("test1", "test4"):
+        path = tmp_path / f"{task}.tex"
+        assert main(["report", *runs[task], "--format", "latex", "--no-intervals", "-o", str(path)]) == 0
+        table = path.read_text().rpartition(r"\midrule")[2].partition(r"\bottomrule")[0]
+        decimals = {len(digits) for digits in re.findall(r"\d\.(\d+)", table)}
+        assert decimals == {2}
+
+
+def test_a_table_says_of_which_model_a_choice_is_where_models_were_not_pooled_alike(tmp_path: Path) -> None:
+    for more in (["flip=sum", "fte=penalise"], ["flip=none", "fte=exclude"]):
+        options = [word for option in more for word in ("--set", option)]
+        answers = tmp_path / more[0].replace("=", "_")
+        answers.mkdir()
+        for name in ("embeddings.npy", "embeddings_flip.npy", "faces.csv"):
+            shutil.copy(MINI / name, answers)
+        arguments = ["--data", str(MINI), "--runs", str(tmp_path / "runs"), "--draws", "0", *options]
+        assert main(["evaluate", "ijb/test1", str(answers), *arguments]) == 0
+    runs = [str(path) for path in sorted((tmp_path / "runs" / "ijb" / "test1").glob("*/*"))]
+    assert main(["report", *runs, "--format", "latex", "-o", str(tmp_path / "t.tex")]) == 0
+    caption = re.search(r"\\caption\{(TAR .*exact.*)\}", (tmp_path / "t.tex").read_text())
+    assert caption is not None
+    assert r"flip\_none: Pooling: flip=none" in caption[1]
+    assert "Failures to enrol are left out. flip" in caption[1]
+    assert r"flip\_sum: Pooling: flip=sum" in caption[1]
+    assert main(["report", *runs, "--format", "markdown", "-o", str(tmp_path / "t.md")]) == 0
+    assert "\nflip\\_none: Pooling: flip=none" in (tmp_path / "t.md").read_text().partition("\n# ")[0]
+
+
 @pytest.mark.parametrize("task", ["test1", "test4"])
 def test_tables_of_two_models_compile_with_the_best_in_bold(
     runs: dict[str, list[str]], tmp_path: Path, task: str

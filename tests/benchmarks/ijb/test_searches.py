@@ -261,3 +261,101 @@ def test_gallery_templates_that_failed_to_enrol_are_told(folder: Path) -> None:
 def test_splits_are_refused_where_there_are_none(folder: Path, task: str) -> None:
     with pytest.raises(OptionError, match=r"splits=1,2: only IJB-A has splits.*Leave the option out"):
         evaluate(benchmark.find(task), folder, folder, options={"flip": "none", "splits": "1,2"}, draws=0)
+
+
+@pytest.fixture
+def tracked(folder: Path, official: Any) -> Path:
+    """Four video probes, each tracked in ten frames that have embeddings of their own."""
+    header = [*official.header[:3], "VIDEO_FILENAME", *official.header[3:]]
+    probes = [(70 + who, 50 + who, f"frames/{who}.png", f"video/{who}.mp4", 904, *official.place) for who in range(4)]
+    official.write(folder / "protocol" / "tiny_1N_probe_video.csv", [header, *probes])
+    frames = [(70 + number // 10, number) for number in range(40)]
+    official.write(folder / "video_frames.csv", [("TEMPLATE_ID", "FACE_INDEX"), *frames])
+    rng = np.random.default_rng(3)
+    np.save(folder / "video_embeddings.npy", np.repeat(np.eye(4, 8), 10, axis=0) + rng.normal(size=(40, 8)) * 0.1)
+    return folder
+
+
+def test_embeddings_of_frames_are_looked_at_as_those_of_faces_are(tracked: Path) -> None:
+    path = tracked / "video_embeddings.npy"
+    vectors = np.load(path)
+    results = run(tracked, tracked, task="ijb/test5").results
+    assert results.get("CMC", "rank 1").value == 1.0
+    assert not any("video_embeddings" in warning for warning in results.warnings)
+    np.save(path, np.random.default_rng(1).permutation(vectors))
+    warnings = run(tracked, tracked, task="ijb/test5").results.warnings
+    assert any("video_embeddings.npy: The rows seem to be in another order" in warning for warning in warnings)
+    np.save(path, np.ones_like(vectors))
+    warnings = run(tracked, tracked, task="ijb/test5").results.warnings
+    assert any("video_embeddings.npy: All 40 sampled rows are the same vector" in warning for warning in warnings)
+    np.save(path, vectors[:, :5])
+    with pytest.raises(PredictionError, match=r"video_embeddings.npy has embeddings of 5 numbers, .* of 8"):
+        run(tracked, tracked, task="ijb/test5")
+
+
+def test_frames_of_two_passes_side_by_side_are_taken_apart_as_faces_are(tracked: Path) -> None:
+    rng = np.random.default_rng(4)
+    passes = {}
+    for name in ("embeddings", "video_embeddings"):
+        vectors = np.load(tracked / f"{name}.npy")
+        passes[name] = vectors, vectors + rng.normal(size=vectors.shape) * 0.05
+        np.save(tracked / f"{name}_flip.npy", passes[name][1])
+    expected = run(tracked, tracked, task="ijb/test5", flip="sum").records()
+    for name, both in passes.items():
+        np.save(tracked / f"{name}.npy", np.concatenate(both, axis=1))
+        (tracked / f"{name}_flip.npy").unlink()
+    found = run(tracked, tracked, task="ijb/test5", flip="sum").records()
+    np.testing.assert_allclose(found["mate"], expected["mate"], atol=1e-6)
+
+
+def test_frames_of_other_templates_are_counted_in_a_warning(tracked: Path) -> None:
+    with (tracked / "video_frames.csv").open("a") as file:
+        file.write("99,0\n")
+    warnings = run(tracked, tracked, task="ijb/test5").results.warnings
+    assert any(
+        "1 of 41 lines of video_frames name no video probe (the first is template 99)" in one for one in warnings
+    )
+
+
+def test_what_lacks_an_embedding_is_counted_in_every_split(folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "IJB-A" / "IJB-A_1N_sets"
+    header, *probes = (folder / "protocol" / "tiny_1N_probe_mixed.csv").read_text().splitlines()
+    data.mkdir(parents=True)
+    for split, some in ((1, probes[:4]), (2, probes[4:])):
+        (data / f"search_gallery_{split}.csv").write_text((folder / "protocol" / "tiny_1N_gallery_A.csv").read_text())
+        (data / f"search_probe_{split}.csv").write_text("\n".join([header, *some]) + "\n")
+    faces = (folder / "faces.csv").read_text().splitlines()
+    (folder / "faces.csv").write_text("\n".join(line for line in faces if "img/11.jpg" not in line) + "\n")
+    coverage = run(folder, data.parent, by=()).results.coverage
+    assert (coverage.asked, coverage.missing) == (8, 1)  # the last probe, of split 2
+    assert coverage.examples == {"face without embedding": ("img/11.jpg",)}
+
+
+def test_rows_in_the_order_of_files_are_refused_where_template_ids_are_shared(folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "IJB-A" / "IJB-A_1N_sets"
+    data.mkdir(parents=True)
+    for split in (1, 2):
+        for kind, name in (("gallery", "gallery_A"), ("probe", "probe_mixed")):
+            text = (folder / "protocol" / f"tiny_1N_{name}.csv").read_text()
+            (data / f"search_{kind}_{split}.csv").write_text(text)
+    np.save(
+        tmp_path / "rows.npy",
+        np.load(folder / "embeddings.npy")[[0, 3, 0, 3, 1, 2, 4, 5, 7, 8, 10, 11, 1, 2, 4, 5, 7, 8, 10, 11]],
+    )
+    with pytest.raises(DataError, match=r"template 1 is in several files .* Add faces\.csv"):
+        run(tmp_path / "rows.npy", data.parent, by=(), detector="off")
+
+
+def test_candidates_whose_ranks_contradict_their_scores_are_refused(
+    folder: Path, tmp_path: Path, official: Any
+) -> None:
+    out = candidates(folder, tmp_path / "lists", 2, official)
+    options = {"any_rank": "false", "list_length": "2", "ranks": "1"}
+    assert run(out, folder, **options).results.get("CMC", "rank 1").value == 1.0
+    path = out / "candidates_A.csv"
+    header, *lines = path.read_text().splitlines()
+    cells = [line.rsplit(",", 1) for line in lines]
+    distances = [f"{rest},{1 - float(score)}" for rest, score in cells]
+    path.write_text("\n".join([header, *distances]) + "\n")
+    with pytest.raises(PredictionError, match=r"line 3, column SCORE: probe 2 has a candidate of rank 2 .* negate"):
+        run(out, folder, **options)

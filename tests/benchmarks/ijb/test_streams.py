@@ -68,6 +68,14 @@ def test_files_that_can_not_be_mapped_are_streamed_too(tmp_path: Path) -> None:
     assert report_stream([(tmp_path / "scores.npz", shards[0][1])], RATES) == report_stream(shards, RATES)
 
 
+def test_labels_may_be_true_and_false(tmp_path: Path) -> None:
+    shards = write_shards(tmp_path, 1, 20_000)
+    np.save(tmp_path / "same.npy", np.load(shards[0][1]).astype(np.bool_))
+    assert report_stream([(shards[0][0], tmp_path / "same.npy")], RATES) == report_stream(shards, RATES)
+    with pytest.raises(PredictionError, match="one number per comparison"):
+        report_stream([(tmp_path / "same.npy", shards[0][1])], RATES)
+
+
 def test_what_can_not_be_counted_is_named_by_file_and_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_AT_ONCE", 100)
     ((scores, labels),) = write_shards(tmp_path, 1, 1000)

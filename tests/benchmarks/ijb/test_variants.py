@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 from evenhand import api
+from evenhand.benchmarks.ijb.variants import pooling_source
 from evenhand.cli.main import main
-from evenhand.search.enrol import Membership, enrol, enrol_every
+from evenhand.metrics.operating_points import Convention
+from evenhand.search.enrol import Membership, Pooling, enrol, enrol_every
 
 FAR = 1e-3
+MINI = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +180,87 @@ def test_a_run_whose_files_are_gone_says_so(
     assert main(["explain", run, "--target", "0.9", "--predictions", str(synthetic)]) == 0
 
 
+def test_files_that_were_changed_since_are_not_taken_for_those_of_the_run(
+    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    for name in ("embeddings", "embeddings_flip"):
+        shutil.copy(synthetic / f"{name}.npy", answers)
+    run = run_of(synthetic, tmp_path, answers=answers)
+    np.save(answers / "embeddings.npy", np.load(answers / "embeddings.npy")[:, ::-1].copy())  # of the same size
+    capsys.readouterr()
+    assert main(["explain", run, "--target", "0.9"]) == 2
+    assert "embeddings.npy was changed since this run was made of it" in capsys.readouterr().err
+    assert main(["explain", run]) == 0
+    assert "was changed since this run was made of it" in " ".join(capsys.readouterr().out.split())
+    assert main(["explain", run, "--target", "0.9", "--predictions", str(synthetic)]) == 0
+
+
+def test_every_combination_is_on_the_screen(
+    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    for name in ("embeddings", "embeddings_flip"):
+        vectors = np.load(synthetic / f"{name}.npy")
+        vectors[:40] = 0  # failures to enrol, so that there are three policies for each pooling
+        np.save(answers / f"{name}.npy", vectors)
+    run = run_of(synthetic, tmp_path, "ijb/test1", "--set", f"far={FAR}", answers=answers)
+    capsys.readouterr()
+    assert main(["explain", run]) == 0
+    printed = capsys.readouterr().out
+    assert "more rows" not in printed
+    assert printed.count("flip=concat") == 3 * 12
+
+
+@pytest.mark.parametrize(
+    ("pooling", "script", "code"),
+    [
+        (("none", "unit", "off", "mean_unit"), "ijb_11.py", "VGGFace2"),  # its script has neither flip nor detector
+        (("none", "unit", "on", "mean_unit"), "ijb_11.py", "no public code"),
+        (("none", "keep", "off", "mean_unit"), "ijb_11.py", "MagFace"),
+        (("sum", "keep", "off", "mean_unit"), "ijb_11.py", "no public code"),  # MagFace has no mirrored pass
+        (("sum", "keep", "on", "mean"), "ijb_1n.py", "N1D1F1 (there N1 keeps the norm)"),
+        (("sum", "keep", "on", "mean"), "ijb_evals.py", "N0D1F1 (there N1 scales to length one)"),
+        (("concat", "keep", "on", "mean"), "ijb_evals.py", "no public code"),
+    ],
+)
+def test_a_pooling_names_the_script_that_pools_so(pooling: tuple[Any, Any, Any, Any], script: str, code: str) -> None:
+    assert code in pooling_source(Pooling(*pooling), script)
+
+
+def test_a_search_by_the_open_set_script_is_pooled_by_that_script_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(MINI, tmp_path, "ijb/test4", "--set", "fpir=0.1")
+    _, rows = nearest_to(run, capsys, "0.9", "--quantity", "TPIR@FPIR=0.1, rank 1", "--most", "100000")
+    own = [row for row in rows if row["combination"] == "flip=sum, norm=keep, detector=on, media=mean"]
+    scripts = {row["convention"]: re.findall(r"pooling: insightface (\w+\.py)", row["public code"]) for row in own}
+    assert scripts["list_style_reference"] == ["ijb_evals.py"]
+    assert scripts["exact, mean"] == ["ijb_1n.py"]
+
+
+def test_scores_as_given_have_no_code_of_a_pooling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    count = len((MINI / "protocol" / "ijbb_11_S1_S2_matches.csv").read_text().splitlines())
+    np.save(tmp_path / "scores.npy", np.random.default_rng(1).random(count))
+    run = run_of(MINI, tmp_path, answers=tmp_path / "scores.npy")
+    capsys.readouterr()
+    assert main(["explain", run, "--json"]) == 0
+    table = [block for block in json.loads(capsys.readouterr().out)["blocks"] if "columns" in block][-1]
+    assert table["columns"] == ["combination", *(convention.value for convention in Convention)]
+
+
+def test_all_or_nothing_is_a_share_and_not_every_value_rounds_to_it(
+    synthetic: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(synthetic, tmp_path, "ijb/test1", "--set", f"far={FAR}")
+    for target, nearest in (("1", 0.995), ("0", 0.005)):
+        lead, rows = nearest_to(run, capsys, target, "--most", "1000")
+        gives = sum(float(row["value"]) >= nearest if target == "1" else float(row["value"]) <= nearest for row in rows)
+        assert lead.startswith(f"{gives} of ")
+
+
 def nearest_to(
     run: str, capsys: pytest.CaptureFixture[str], target: str, *more: str
 ) -> tuple[str, list[dict[str, Any]]]:
@@ -331,6 +415,23 @@ def test_conventions_of_ijba_are_means_over_splits_like_the_result_itself(
         assert [row["value"] for row in own] == [f"{value:.6f}"]
 
 
+@pytest.mark.parametrize("fte", ["penalise", "exclude"])
+@pytest.mark.parametrize("splits", ["1", "1,2"])
+def test_the_variant_that_a_run_is_made_by_has_its_numbers(tmp_path: Path, splits: str, fte: str) -> None:
+    folder = write_ijba(tmp_path / "IJBA")
+    for name in ("embeddings", "embeddings_flip"):
+        vectors = np.load(folder / f"{name}.npy")
+        vectors[25:40:3] = 0  # these fail to enrol
+        np.save(folder / f"{name}.npy", vectors)
+    options = (f"splits={splits}", "far=0.01,0.1", "variants=true", f"fte={fte}")
+    run = run_of(folder, tmp_path, "ijb/test1", *(word for option in options for word in ("--set", option)))
+    facts = api.load(Path(run)).results.facts
+    own = [entry["value"] for entry in facts["conventions"] if entry["convention"] == "nearest"]
+    variants = {entry["letters"]: entry["tar"] for entry in facts["variants"]}
+    assert len(variants) == 8
+    assert variants["N1D1F1"] == pytest.approx(own, abs=1e-12)
+
+
 def test_searches_of_ijba_are_explained_under_every_pooling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_ijba(tmp_path / "IJBA")
     run = run_of(folder, tmp_path, "ijb/test4")
@@ -339,9 +440,6 @@ def test_searches_of_ijba_are_explained_under_every_pooling(tmp_path: Path, caps
     assert len({row["combination"] for row in rows}) == 36
     own = {row["value"] for row in rows if row["combination"] == "flip=sum, norm=keep, detector=on, media=mean"}
     assert f"{value:.6f}" in own
-
-
-MINI = Path(__file__).parents[2] / "golden" / "cases" / "ijb" / "mini_ijbb"
 
 
 def quantities_of(run: str, capsys: pytest.CaptureFixture[str], name: str) -> set[tuple[str, str]]:
@@ -357,7 +455,10 @@ def test_comparisons_are_explained_by_every_name_that_is_printed(
     run = run_of(MINI, tmp_path, "ijb/test1", *more)
     plain = quantities_of(run, capsys, "TAR@FAR=1e-2")
     assert {quantity for quantity, _ in plain} == {"TAR@FAR=0.01"}
-    for name in ("TAR at FAR 0.01", "tar at far 1e-2", "verification.TAR@FAR=1e-2", "verification: TAR@FAR=0.01"):
+    for name in (
+        *("TAR at FAR 0.01", "tar at far 1e-2", "verification.TAR@FAR=1e-2", "verification: TAR@FAR=0.01"),
+        *("TPR@FPR=1e-2", "TAR (%) @ FAR=10^-2", "TAR@FAR=1%", "TMR at FMR 0.01"),
+    ):
         assert quantities_of(run, capsys, name) == plain
     for name in ("TAR@FAR=0.01 (nearest)", "verification.TAR@FAR=1e-2 (nearest)"):
         assert quantities_of(run, capsys, name) == {("TAR@FAR=0.01", "nearest")}

@@ -142,10 +142,13 @@ def load_clustering(folder: Path, options: ClusteringOptions) -> Dataset[Cluster
     Without a file of ground truth, subjects are found in the metadata file by the faces' file and box.
     """
     layout = ProtocolFiles.of(folder)
+    layout.refuse_mixed("clustering", "clustering_truth", "metadata")
     lists = {int(entry["subjects"]): entry for entry in layout.all("clustering")}
-    if options.subjects is not None and lists and options.subjects not in lists:
+    if options.subjects is not None and options.subjects not in lists:
+        example = KINDS["clustering"].example
         there = ", ".join(map(str, sorted(lists)))
-        raise DataError(f"{folder} has no clustering of {options.subjects} subjects; there are {there}.")
+        known = f"there are {there}" if lists else f"it has no lists of sub-protocols, such as {example}"
+        raise DataError(f"{folder} has no clustering of {options.subjects} subjects; {known}.")
     tables = {number: read_table(lists[number].path) for number in sorted(lists)}
     metadata = layout.optional("metadata")
     inputs: tuple[InputFact, ...] = ()
@@ -190,6 +193,11 @@ class ClusterCodec(Codec[Any]):
         answers = (f"clusters_{protocol.subjects}.csv" for protocol in reversed(truth.sub_protocols))
         table = read_table(file_of(path, *answers, self.filename, "cluster_file.csv"), PredictionError)
         table.require("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX")
+        if not table.rows:
+            raise PredictionError(
+                f"{table.path} has a header but no rows. Write one line per face, with cluster −1 for a failure to "
+                "enrol."
+            )
         template = table.whole("TEMPLATE_ID")
         table.refuse_repeated(template, "template")
         place = template_places(truth.template, template)
@@ -273,6 +281,7 @@ def load_detection_clustering(folder: Path, options: DetectionClusteringOptions)
     Without a file of ground truth, the faces of interest are those that the metadata file has in the listed files.
     """
     layout = ProtocolFiles.of(folder)
+    layout.refuse_mixed("detection_clustering", "detection_clustering_truth", "metadata")
     inputs: tuple[InputFact, ...] = ()
     media, hint = None, None
     lists = layout.all("detection_clustering")
@@ -329,6 +338,11 @@ class DetectionClusterCodec(Codec[Any]):
                     f"{files[row]!r} is no file of the protocol ({int(unknown.sum())} such lines). Write names as the "
                     f"protocol does, such as {dataset.samples[0].id!r}, and leave other files out."
                 ),
+            )
+        if files and set(files).isdisjoint(dataset.truth.filename.tolist()):
+            raise PredictionError(
+                f"{table.path} names none of the files with a face of interest: it has {files[0]!r}, the ground truth "
+                f"{str(dataset.truth.filename[0])!r}. Write names as the protocol does."
             )
         asked = len(dataset.samples)
         return Submitted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions, Verif
 from evenhand.benchmarks.ijb.sections import VARIANTS
 from evenhand.benchmarks.ijb.submission import Parts, SubmittedEmbeddings, TemplateEntries, placed, read_embedded
 from evenhand.benchmarks.ijb.templates import TemplateSet, join_faces, template_places
-from evenhand.core.errors import PredictionError
+from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Submitted
@@ -85,7 +85,9 @@ class PairCodec(_TemplateCodec):
             return self._read_scores(parts, truth)
         content, files = read_embedded(parts, pools=True)
         content, warnings = content.separated(options)
-        content, lists = placed(content, templates.faces, truth.lists, weighs=options.detector == "on")
+        beside = None if truth.annotated is None else truth.annotated.faces
+        weighs = options.detector == "on"
+        content, lists = placed(content, templates.faces, truth.lists, beside=beside, weighs=weighs)
         members = content.membership(templates)
         warnings += content.warnings([(templates, members)], options)
         pooled = PooledTemplates(content, members, content.enrol(templates, options, members))
@@ -93,7 +95,9 @@ class PairCodec(_TemplateCodec):
         words: dict[str, Any] = {"pooling": options.pooling.words, "fte_policy": options.fte}
         if isinstance(options, VerificationOptions) and options.variants:
             words[VARIANTS] = _variant_facts(pooled, truth, options)
-        return Submitted(pooled, coverage_of(templates, members), inputs, warnings, words)
+        names_faces = content.entries is None
+        coverage = coverage_of([(templates, members)], names_faces=names_faces)
+        return Submitted(pooled, coverage, inputs, warnings, words)
 
     def _read_scores(self, parts: Parts, truth: PairTruth) -> Submitted[PairContent]:
         path = parts.get("scores")
@@ -144,9 +148,11 @@ class SearchCodec(_TemplateCodec):
             return _read_matrices(parts, truth)
         if "candidates" in parts.by_gallery:
             return _read_candidates(parts, truth, options)
-        probes = truth.galleries[0].probes.templates
         sets = [gallery.templates for gallery in truth.galleries if gallery.templates is not None]
-        if probes is None or len(sets) < len(truth.galleries):
+        probes = list(
+            {id(one): one for gallery in truth.galleries if (one := gallery.probes.templates) is not None}.values()
+        )
+        if not probes or len(sets) < len(truth.galleries):
             raise PredictionError(f"{parts.where} has no scores_GALLERY.csv, and the data have no faces to embed.")
         if parts.get("embeddings") is None and parts.get("scores") is not None:
             raise PredictionError(
@@ -154,20 +160,51 @@ class SearchCodec(_TemplateCodec):
                 f"embeddings, or a matrix of scores for each gallery (scores_{truth.galleries[0].name}.csv: a "
                 "line per probe)."
             )
-        faces = join_faces([templates.faces for templates in (*sets, probes)])
+        faces = join_faces([templates.faces for templates in (*sets, *probes)])
         content, files = read_embedded(parts)
         content, warnings = content.separated(options)
         content, lists = placed(content, faces, lambda: lists_in(truth.folder), weighs=options.detector == "on")
         if content.rows is not None:  # in the order of the files: which template each belongs to is known by its id
             content = replace(content, rows=None, entries=TemplateEntries(faces.template, faces.medium, content.rows))
-        members = probe_membership(probes, content)
+        if content.entries is not None:
+            _refuse_shared_ids(truth.folder, (*sets, *probes))
+        searched = [(templates, probe_membership(templates, content)) for templates in probes]
         known = [(templates, content.membership(templates)) for templates in sets]
-        known += [(probes, members)] if content.video is None else []
+        is_video = any(templates.faces.video is not None for templates in probes)
+        has_frames = is_video and content.video is not None
+        known += [] if has_frames and content.video_vectors is not None else searched
         warnings += content.warnings(known, options)
-        if probes.faces.video is not None and content.video is None:
+        warnings += tuple(words for one in searched for words in _of_frames(*one, content)) if has_frames else ()
+        if is_video and content.video is None:
             warnings += ("No video_frames: every video probe uses the face of its first occurrence alone.",)
         words = {"pooling": options.pooling.words, "fte_policy": options.fte, "combination": options.combine}
-        return Submitted(content, coverage_of(probes, members), (*files(), *lists), warnings, words)
+        coverage = coverage_of(searched, names_faces=content.entries is None and not has_frames)
+        return Submitted(content, coverage, (*files(), *lists), warnings, words)
+
+
+def _refuse_shared_ids(folder: Path, sets: Sequence[TemplateSet]) -> None:
+    """Raise when rows that are known by the id of their template could be of a gallery and of the probes."""
+    ids, times = np.unique(np.concatenate([templates.ids for templates in sets]), return_counts=True)
+    shared = ids[times > 1]
+    if len(shared):
+        raise DataError(
+            f"{folder}: template {shared[0]} is in several files of galleries and probes ({len(shared):,} such "
+            "templates), so rows in the order of the files can't be told apart. Add faces.csv (FACE_INDEX, FILENAME, "
+            "SUBJECT_ID, SIGHTING_ID, FACE_SCORE)."
+        )
+
+
+def _of_frames(probes: TemplateSet, members: Membership, content: SubmittedEmbeddings) -> tuple[str, ...]:
+    """What looks wrong about the frames that a tracker found."""
+    assert content.video is not None
+    warnings = content.frame_warnings(probes, members)
+    foreign = content.video[0][~np.isin(content.video[0], probes.ids)]
+    if len(foreign):
+        warnings += (
+            f"{len(foreign):,} of {len(content.video[0]):,} lines of video_frames name no video probe (the first is "
+            f"template {foreign[0]}): they are left out.",
+        )
+    return warnings
 
 
 def probe_membership(probes: TemplateSet, content: SubmittedEmbeddings) -> Membership:
@@ -187,21 +224,28 @@ def probe_membership(probes: TemplateSet, content: SubmittedEmbeddings) -> Membe
     return Membership(template, row[inside], np.zeros(int(inside.sum()), np.int64), len(probes))
 
 
-def coverage_of(templates: TemplateSet, member: Membership) -> Coverage:
-    """How many templates have an embedding, and what faces lack one."""
-    without = member.face < 0
-    has = np.zeros(len(templates), dtype=np.bool_)
-    has[member.template[~without]] = True
-    listed = len(member.face) == len(templates.faces)  # video probes list other faces than the protocol
-    lacking = np.flatnonzero(without)[:5]
-    named = templates.faces.filename[lacking] if listed else templates.ids[member.template[lacking]]
-    examples = tuple(str(name) for name in named)
+def coverage_of(sets: Sequence[tuple[TemplateSet, Membership]], *, names_faces: bool) -> Coverage:
+    """How many templates have an embedding, and what faces lack one.
+
+    `names_faces`: the members are the protocol's faces in their order, so examples can be named by their files; those
+    of list files and of trackers are named by their template.
+    """
+    asked, answered, lacking = 0, 0, 0
+    examples: list[str] = []
+    for templates, members in sets:
+        without = members.face < 0
+        has = np.zeros(len(templates), dtype=np.bool_)
+        has[members.template[~without]] = True
+        asked, answered, lacking = asked + len(templates), answered + int(has.sum()), lacking + int(without.sum())
+        first = np.flatnonzero(without)[:5]
+        names = templates.faces.filename[first] if names_faces else templates.ids[members.template[first]]
+        examples += [str(name) for name in names]
     return Coverage(
-        asked=len(templates),
-        answered=int(has.sum()),
-        missing=int((~has).sum()),
-        reasons={"face without embedding": int(without.sum()), "template that failed to enrol": int((~has).sum())},
-        examples={"face without embedding": examples} if examples else {},
+        asked=asked,
+        answered=answered,
+        missing=asked - answered,
+        reasons={"face without embedding": lacking, "template that failed to enrol": asked - answered},
+        examples={"face without embedding": tuple(examples[:5])} if examples else {},
     )
 
 
@@ -215,17 +259,25 @@ def letters_of(pooling: Pooling) -> str:
 
 
 def _variant_facts(pooled: PooledTemplates, truth: PairTruth, options: VerificationOptions) -> list[dict[str, Any]]:
-    """TAR at every rate of the eight variants of public scripts, by the convention of papers (`nearest`)."""
+    """TAR at every rate of the eight variants of public scripts, by the convention of papers (`nearest`).
+
+    Failures to enrol are treated as the run treats them; with splits the rates are means over those that have a value.
+    """
     source, table = pooled.source, []
+    splits = [truth.split == split for split in range(len(options.splits))] or [np.ones(len(truth), dtype=np.bool_)]
     for pooling, templates in enrol_every(
         source.vectors, pooled.members, flipped=source.flipped, detector_scores=source.scores
     ):
         if pooling.media != "mean" or pooling.flip == "concat":
             continue
         scores = pair_scores(templates, truth.first, truth.second)
-        sides = SortedScores.of_own(scores[truth.same]), SortedScores.of_own(scores[~truth.same])
-        rates = (point.tar for point in rates_at(*sides, options.far, Convention.NEAREST))
-        tar = [None if np.isnan(rate) else float(rate) for rate in rates]
+        kept = scores > -np.inf if options.fte == "exclude" else np.ones(len(scores), dtype=np.bool_)
+        by_split = []
+        for split in splits:
+            genuine, impostor = (SortedScores.of_own(scores[split & kept & kind]) for kind in (truth.same, ~truth.same))
+            by_split.append([point.tar for point in rates_at(genuine, impostor, options.far, Convention.NEAREST)])
+        known = [[rate for rate in rates if not np.isnan(rate)] for rates in zip(*by_split, strict=True)]
+        tar = [float(np.mean(rates)) if rates else None for rates in known]
         table.append({"pooling": pooling.words, "letters": letters_of(pooling), "tar": tar})
     return table
 
@@ -233,9 +285,14 @@ def _variant_facts(pooled: PooledTemplates, truth: PairTruth, options: Verificat
 def _score_array(path: Path, dimensions: int) -> tuple[Array, InputFact]:
     array, fact = read_array(path, entry="scores", dimensions=dimensions)
     scores = np.asarray(array)
-    if np.isnan(scores).any():
-        entry = ", ".join(map(str, np.argwhere(np.isnan(scores))[0]))
-        raise PredictionError(f"{path}, entry {entry}: a score is not a number. Use −∞ for a failure to enrol.")
+    wrong = np.isnan(scores) | (scores == np.inf)
+    if wrong.any():
+        entry = tuple(np.argwhere(wrong)[0])
+        place = ", ".join(map(str, entry))
+        raise PredictionError(
+            f"{path}, entry {place}: {scores[entry]} is no score ({int(wrong.sum()):,} such entries). Use −∞ for a "
+            "failure to enrol."
+        )
     return scores, fact
 
 
@@ -281,6 +338,7 @@ def _read_candidates(parts: Parts, truth: SearchTruth, options: SearchOptions) -
         if (times > 1).any():
             who, what = divmod(int(entries[times > 1][0]), len(gallery.ids))
             raise PredictionError(f"{path}: probe {gallery.probes.ids[who]} lists template {gallery.ids[what]} twice.")
+        _refuse_other_order(table, gallery, probe, score)
         _refuse_short(path, gallery, probe, options)
         lists[gallery.name] = (probe, template, score)
         facts.append(table.fact)
@@ -288,6 +346,27 @@ def _read_candidates(parts: Parts, truth: SearchTruth, options: SearchOptions) -
     asked = sum(len(gallery.probes) for gallery in truth.galleries)
     coverage = Coverage(asked=asked, answered=asked - empty, empty=empty, reasons={"probe without candidates": empty})
     return Submitted(CandidateLists(lists), coverage, tuple(facts))
+
+
+def _refuse_other_order(
+    table: ProtocolTable, gallery: Gallery, probe: NDArray[np.int64], score: NDArray[np.float64]
+) -> None:
+    """Raise when a candidate has a higher score than one of a better rank: ranks are given again by the scores."""
+    if "RANK" not in table:
+        return
+    rank = table.whole("RANK")
+    order = np.lexsort((-score, rank, probe))
+    before, after = order[:-1], order[1:]
+    is_wrong = np.zeros(table.rows, dtype=np.bool_)
+    is_wrong[after] = (probe[before] == probe[after]) & (rank[before] < rank[after]) & (score[before] < score[after])
+    table.refuse(
+        is_wrong,
+        lambda row: (
+            f"probe {gallery.probes.ids[probe[row]]} has a candidate of rank {rank[row]} whose score ({score[row]:g}) "
+            "is higher than one of a better rank. Higher must mean more alike: negate distances, or correct the ranks."
+        ),
+        "SCORE",
+    )
 
 
 def _refuse_short(path: Path, gallery: Gallery, probe: NDArray[np.int64], options: SearchOptions) -> None:

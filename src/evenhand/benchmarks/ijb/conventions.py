@@ -37,6 +37,10 @@ from evenhand.metrics.verification import RULE_OF_THIRTY, Separation, Verificati
 SOURCES = packaged_table(__package__, "sources.toml")  # which public code computes a result so
 _LIST_STYLE = "insightface open-set script (ijb_evals.py): strictly above the m-th stranger, m = max(int(N·α), 1)"
 _MERGED = "older scripts (insightface ijb_1n.py): galleries merged, threshold on all non-mate scores; not an FPIR"
+MERGED_NAMES = {  # quantities of the merged gallery, as those of separate ones are called
+    **{f"top{rank}": f"rank {rank}" for rank in MergedGallerySearch("").ranks},
+    **{f"tpir@{rate:.12g}": f"TPIR@FPIR={rate:.12g}, any rank" for rate in LEGACY_RATES},
+}
 Rates = Mapping[Convention, Sequence[RatePoint]]
 
 
@@ -103,24 +107,26 @@ def search_conventions(rows: Records, options: SearchOptions) -> Mapping[str, An
     ordinary = rows.take(np.asarray(rows["gallery"]) > NO_GALLERY)
     limits = limits_of(options)
     combinations: tuple[Combination, ...] = ("mean", "pooled")
-    tie_rules: dict[TieRule, str] = {
-        "pessimistic": "OpenBR, bob: ties count against the mate",
-        "optimistic": "argsort scripts",
+    against, by_sort = "OpenBR, bob: ties count against the mate", "scripts that sort scores"
+    tie_rules: dict[TieRule, Mapping[Combination, str]] = {
+        "pessimistic": {"mean": against, "pooled": against},
+        "optimistic": {"mean": by_sort, "pooled": f"{by_sort}, such as insightface ijb_evals.py"},
     }
     metric: Metric[Any]
-    for ties, source in tie_rules.items():
+    for ties, sources in tie_rules.items():
         for combination in combinations:
             metric = Cmc("CMC", options.ranks, ties, combination, depth=1)
             values, _ = _measured(metric, ordinary)
             names = (f"rank {rank}" for rank in options.ranks)
-            table += [_entry(name, f"{ties}, {combination}", values[name][0], source) for name in names]
+            convention, source = f"{ties}, {combination}", sources[combination]
+            table += [_entry(name, convention, values[name][0], source) for name in names]
     has_ties = bool(np.asarray(ordinary["tied"]).any())
     for ties in (options.ties, *(rule for rule in tie_rules if rule != options.ties and has_ties)):
         for combination in combinations:
             metric = OpenSetSearch("1:N", options.fpir, limits, ties, combination)
             values, points = _measured(metric, ordinary)
             is_ours = combination == "mean" and ties == "pessimistic"
-            source = "the definition: best TPIR while FPIR ≤ α" + ("; our default" if is_ours else "")
+            source = "the definition: best TPIR while FPIR ≤ α" + (" (our default)" if is_ours else "")
             name = f"exact, {combination}" + ("" if ties == options.ties else f", {ties}")
             for output, (point, *_) in points.items():
                 reached = (None,) * 3 if point is None else (point.realised, point.threshold, point.events)
@@ -178,21 +184,22 @@ def conventions_section(results: Results) -> Section | None:
     listed: Sequence[Mapping[str, Any]] = results.facts.get(CONVENTIONS, ())
     if not listed:
         return None
-    quantities = list(dict.fromkeys(entry["quantity"] for entry in listed))
+    named = [(MERGED_NAMES.get(entry["quantity"], entry["quantity"]), entry) for entry in listed]
+    quantities = list(dict.fromkeys(quantity for quantity, _ in named))
     rows = tuple(
         (
-            entry["quantity"],
+            quantity,
             entry["convention"],
             _digits(entry["value"], ".6f"),
             _digits(entry["realised"], ".4g"),
             entry["events"],
             _remark(entry),
         )
-        for entry in sorted(listed, key=lambda entry: quantities.index(entry["quantity"]))
+        for quantity, entry in sorted(named, key=lambda one: quantities.index(one[0]))
     )
     table = Table(
         "The same result under every convention",
-        ("quantity", "convention", "value", "realised", "false", ""),
+        ("quantity", "convention", "value", "realised", "false", "remark"),
         rows,
         "Everyone. 'realised' is the false accept or false positive rate that was really reached, 'false' how many "
         f"there were; 'few' marks values behind which are fewer than {RULE_OF_THIRTY}. A number without the name of "

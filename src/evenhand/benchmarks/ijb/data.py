@@ -37,6 +37,7 @@ from evenhand.core.task import Dataset, InputFact
 from evenhand.files.delimited import shown_names
 from evenhand.search.lookup import looked_up
 
+_LISTS = ("face_list", "landmark_list", "pair_list")
 _MOST_WITH_OCCLUSIONS = 10_000_000  # comparisons: a byte for each of the 18 cells
 
 
@@ -53,6 +54,7 @@ class PairTruth:
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     listed: FaceList | None = None  # rows in list-file order, when these were read
     folder: Path | None = None  # where list files may be, when they were not read
+    annotated: TemplateSet | None = None  # galleries and probes beside the list files, with their names of faces
 
     def __len__(self) -> int:
         return len(self.same)
@@ -99,6 +101,7 @@ def load_verification(folder: Path, options: VerificationOptions) -> Dataset[Pai
     layout = ProtocolFiles.of(folder)
     if layout.all("split_pairs"):
         return _load_splits(layout, options)
+    layout.refuse_mixed("matches", "pair_templates", "gallery", "mixed_probes", "metadata", *_LISTS)
     if options.splits:
         raise _no_splits(layout, options.splits)
     has_lists = bool(layout.all("pair_list"))
@@ -115,6 +118,7 @@ def load_verification(folder: Path, options: VerificationOptions) -> Dataset[Pai
 def load_covariates(folder: Path, options: CovariateOptions) -> Dataset[PairTruth]:
     """Test 2: single faces with their covariates, compared as listed."""
     layout = ProtocolFiles.of(folder)
+    layout.refuse_mixed("covariate_matches", "covariate_templates")
     path = layout.one("covariate_matches")
     source = layout.one("covariate_templates")
     templates, facts = _templates(layout, [source])
@@ -162,6 +166,7 @@ def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[Sear
     elif options.splits:
         raise _no_splits(layout, options.splits)
     elif layout.all("gallery"):
+        layout.refuse_mixed("gallery", f"{kind}_probes", "metadata", *_LISTS)
         galleries, inputs = _official_galleries(layout, kind)
         version = release_of(layout.paths("gallery")[0])
     elif layout.all("plain_gallery"):
@@ -170,7 +175,7 @@ def load_search(kind: str, folder: Path, options: SearchOptions) -> Dataset[Sear
     else:
         raise DataError(
             f"{folder} has no galleries: no file like {KINDS['gallery'].example}. "
-            "Tests 3 to 5 need the files of galleries and probes; list files name no galleries."
+            f"Tests 3 to 5 need the files of galleries and probes; list files name no galleries. {layout.advice()}"
         )
     levels = {name: attribute.levels for name, attribute in galleries[0].probes.attributes.items()}
     probes = np.concatenate([gallery.probes.ids for gallery in galleries])
@@ -277,6 +282,13 @@ def _templates(layout: ProtocolFiles, paths: Sequence[Path]) -> tuple[TemplateSe
     for (faces, _), path in zip(read, paths, strict=True):
         if not len(faces):
             raise DataError(f"{path} has a header but no rows.")
+    for (one, (first, _)), (other, (second, _)) in combinations(zip(paths, read, strict=True), 2):
+        shared = np.intersect1d(first.template, second.template)
+        if len(shared):
+            raise DataError(
+                f"{layout.folder}: template {shared[0]} is in {one.name} and in {other.name} ({len(shared):,} such "
+                "templates). Template ids must be unique over the files; are files of two releases mixed?"
+            )
     return TemplateSet.of(join_faces([faces for faces, _ in read]), layout.folder), tuple(fact for _, fact in read)
 
 
@@ -298,7 +310,7 @@ def _pairs_dataset(
     metadata = SubjectMetadata() if annotated is None else SubjectMetadata.of(layout, annotated.subject)
     attributes = metadata.pair_attributes(annotated, templates, first, second)
     split = np.zeros(len(first), np.int8)
-    truth = PairTruth(templates, first, second, same, path, split, attributes, listed, layout.folder)
+    truth = PairTruth(templates, first, second, same, path, split, attributes, listed, layout.folder, known)
     facts = {
         "templates": len(templates),
         "faces": len(templates.faces),

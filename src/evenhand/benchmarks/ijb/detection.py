@@ -21,7 +21,8 @@ from evenhand.benchmarks.ijb.templates import BOX
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
-from evenhand.core.task import Codec, Dataset, Sample, Submitted, Tools
+from evenhand.core.task import Codec, Dataset, InputFact, Sample, Submitted, Tools
+from evenhand.files.delimited import shown_names
 from evenhand.files.outputs import write_csv
 from evenhand.geometry.assignment import assign_by_score
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
@@ -65,27 +66,57 @@ class Matched(NamedTuple):
     detection_of: NDArray[np.int64]  # (faces,)
 
 
-def read_annotated(path: Path) -> tuple[AnnotatedFaces, Any]:
+def read_annotated(path: Path) -> tuple[AnnotatedFaces, InputFact]:
     """The ground truth of test 6; a row with an empty box is an image without faces."""
     table = read_table(path)
+    return _annotated(table), table.fact
+
+
+def _annotated(table: ProtocolTable) -> AnnotatedFaces:
     table.require("FILENAME", *BOX)
     places: dict[str, int] = {}  # of images, in the order of the file
     image = np.array([places.setdefault(name, len(places)) for name in table.text("FILENAME").tolist()], dtype=np.int64)
     boxes = table.matrix(BOX)
     flag = table.whole("IGNORE_FLAG", missing=0) if "IGNORE_FLAG" in table else np.zeros(table.rows, np.int64)
     table.refuse((flag != 0) & (flag != 1), lambda row: f"{flag[row]}, but 0 or 1 expected.", "IGNORE_FLAG")
-    shown = ~np.isnan(boxes).any(axis=1)
+    lacking = np.isnan(boxes).sum(axis=1)
+    table.refuse(
+        (lacking > 0) & (lacking < len(BOX)),
+        lambda row: (
+            f"a box that lacks a number ({boxes[row].tolist()}). Write {', '.join(BOX)}, or leave all of them empty "
+            "when the image shows no face."
+        ),
+    )
+    shown = lacking == 0
     flagged_images = np.zeros(len(places), dtype=np.bool_)
     flagged_images[image[flag == 1]] = True
     order = np.flatnonzero(shown)[np.argsort(image[shown], kind="stable")]
-    return AnnotatedFaces(tuple(places), boxes[order], image[order], flag[order] == 1, flagged_images), table.fact
+    return AnnotatedFaces(tuple(places), boxes[order], image[order], flag[order] == 1, flagged_images)
+
+
+def _warnings(table: ProtocolTable, options: FaceDetectionOptions) -> tuple[str, ...]:
+    """What is odd about a ground truth."""
+    warnings: tuple[str, ...] = ()
+    if options.ignore != "none" and "IGNORE_FLAG" not in table:
+        warnings += (
+            f"{table.path.name} has no column IGNORE_FLAG ({shown_names(table.columns)}), so no image and no box is "
+            "ignored. If one of its columns has these flags, call it IGNORE_FLAG.",
+        )
+    sizeless = np.flatnonzero((table.matrix(BOX)[:, 2:] <= 0).any(axis=1))
+    if len(sizeless):
+        warnings += (
+            f"{len(sizeless):,} {'box' if len(sizeless) == 1 else 'boxes'} in {table.path.name} without size (the "
+            f"first in line {table.lines[sizeless[0]]}): no detection can hit them.",
+        )
+    return warnings
 
 
 def load_detection(folder: Path, options: FaceDetectionOptions) -> Dataset[AnnotatedFaces]:
     """Test 6: the images and their annotated faces."""
     folder = Path(folder)
     path = ProtocolFiles.of(folder).one("detection")
-    truth, fact = read_annotated(path)
+    table = read_table(path)
+    truth = _annotated(table)
     has_media = any((folder / name).is_file() for name in truth.images[:1])
     samples = [Sample(name, (folder / name,) if has_media else ()) for name in truth.images]
     return Dataset(
@@ -93,13 +124,14 @@ def load_detection(folder: Path, options: FaceDetectionOptions) -> Dataset[Annot
         samples=samples,
         truth=truth,
         levels={"medium": MEDIA},
-        inputs=(fact,),
+        inputs=(table.fact,),
         facts={
             "images": len(truth.images),
             "faces": len(truth.boxes_xywh),
             "images_without_faces": truth.without_faces,
             "flagged_images": int(truth.flagged_images.sum()),
         },
+        warnings=_warnings(table, options),
     )
 
 

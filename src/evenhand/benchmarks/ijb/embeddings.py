@@ -5,6 +5,7 @@ Nothing is unpickled, and nothing is mapped: a file that is cut short meanwhile 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.arrays import array_headers, open_npy, read_npy, read_npz, read_safetensors
 from evenhand.files.columnar import native_panics_in_words, read_parquet, scanned
+from evenhand.files.delimited import shown_names
 from evenhand.files.inputs import hash_of, opened
 
 FORMATS = (".npy", ".npz", ".parquet", ".safetensors")
@@ -35,6 +37,19 @@ def axes_of(path: Path) -> dict[str, int]:
     """The arrays that a file holds, and how many axes each has, from headers alone; empty for other formats."""
     headers = array_headers(path, PredictionError) if path.suffix in (".npy", ".npz") else {}
     return {name: len(header.shape) for name, header in headers.items()}
+
+
+def holds_mirrored_pass(path: Path) -> bool:
+    """Whether a file has the mirrored pass beside the embeddings, under a name of `ENTRIES`."""
+    names: Iterable[str] = ()
+    if path.suffix == ".npz":
+        names = axes_of(path)
+    elif path.suffix == ".safetensors":
+        names = _safetensors_names(path)
+    elif path.suffix == ".parquet":
+        names = _vector_columns(path)[0]
+    there = set(names)
+    return bool(there & set(ENTRIES["flip"])) and bool(there - set(ENTRIES["flip"]))
 
 
 def open_array(path: Path, *, entry: str = "embeddings", dimensions: int = 2) -> Array:
@@ -78,9 +93,7 @@ def _npz(path: Path, entry: str) -> Array:
 def _parquet(path: Path, entry: str) -> Array:
     import polars as pl
 
-    with scanned(path, PredictionError) as lazy, native_panics_in_words(path, PredictionError, "Parquet"):
-        schema = lazy.collect_schema()
-    vectors = [column for column, kind in schema.items() if isinstance(kind, pl.List | pl.Array)]
+    vectors, schema = _vector_columns(path)
     if vectors:
         values = read_parquet(path, PredictionError, columns=[_pick(path, vectors, entry)]).to_series()
         if isinstance(values.dtype, pl.List):
@@ -89,8 +102,35 @@ def _parquet(path: Path, entry: str) -> Array:
                 raise PredictionError(f"{path}: embeddings of {len(widths)} different lengths.")
             values = values.list.to_array(int(widths[0]))
         return np.asarray(values.to_numpy())
-    numeric = read_parquet(path, PredictionError).select(pl.selectors.numeric())
-    return np.asarray(numeric.to_numpy())
+    numeric = [column for column, kind in schema.items() if kind.is_numeric()]
+    whole = [column for column in numeric if schema[column].is_integer()]
+    if whole and len(whole) < len(numeric):  # numbers of rows or templates are no part of an embedding
+        raise PredictionError(
+            f"{path} has whole numbers in {shown_names(whole)} and fractions in {len(numeric) - len(whole)} other "
+            "columns. Keep the columns of the embeddings alone, or put each embedding into one cell of a column "
+            f"{ENTRIES['embeddings'][0]!r} of lists."
+        )
+    return np.asarray(read_parquet(path, PredictionError, columns=numeric).to_numpy())
+
+
+def _vector_columns(path: Path) -> tuple[list[str], Mapping[str, Any]]:
+    """The columns of a Parquet file that hold a vector in each cell, and the types of all."""
+    import polars as pl
+
+    with scanned(path, PredictionError) as lazy, native_panics_in_words(path, PredictionError, "Parquet"):
+        schema = lazy.collect_schema()
+    return [column for column, kind in schema.items() if isinstance(kind, pl.List | pl.Array)], schema
+
+
+def _safetensors_names(path: Path) -> list[str]:
+    there: list[str] = []
+
+    def note(names: list[str]) -> list[str]:
+        there.extend(names)
+        return []
+
+    read_safetensors(path, PredictionError, choose=note)
+    return there
 
 
 def _safetensors(path: Path, entry: str) -> Array:

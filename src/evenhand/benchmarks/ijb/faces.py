@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from evenhand.benchmarks.ijb.options import FaceQuestionOptions
 from evenhand.benchmarks.ijb.submission import Parts, read_embedded
 from evenhand.benchmarks.ijb.templates import FacePlaces, ProtocolFaces, join_faces, read_faces
 from evenhand.core.errors import DataError, OptionError, PredictionError
+from evenhand.core.records import Array
 from evenhand.core.task import Codec, Dataset, InputFact, P, Sample, Submitted
 from evenhand.files.outputs import write_csv, write_npy
 from evenhand.files.writing import make_folder
@@ -179,6 +180,7 @@ class FaceFolderCodec(_FolderCodec[EmbeddedFace]):
         plain = [row for row in range(len(dataset.truth)) if str(row) in given]
         if not plain:
             raise PredictionError("The model embedded no face: there is nothing to write.")
+        _refuse_other_lengths({name: face.vector for name, face in given.items()})
         make_folder(path)
         vectors = np.stack([given[str(row)].vector for row in plain])
         write_npy(path / "embeddings.npy", vectors)
@@ -223,6 +225,10 @@ class FaceFolderCodec(_FolderCodec[EmbeddedFace]):
                 f"An embedding has the shape {face.vector.shape} or a value that is not finite; "
                 "one vector of finite numbers per face was expected."
             )
+        if face.score is not None and not np.isfinite(face.score):
+            raise PredictionError(
+                f"A detector score is {face.score}; a finite number was expected, or the vector alone without a score."
+            )
         return face
 
 
@@ -232,9 +238,11 @@ class VideoCodec(_FolderCodec[NDArray[np.float32]]):
     example = "video_embeddings.npy (frames, dimensions), video_frames.csv"
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[Any], options: Any) -> None:
-        listed = [(name, self._vectors(vectors)) for name, vectors in answers if vectors is not None]
+        every = [(name, self._vectors(vectors)) for name, vectors in answers if vectors is not None]
+        listed = [(name, vectors) for name, vectors in every if len(vectors)]  # without frames: a failure to enrol
         if not listed:
             raise PredictionError("The model embedded no video: there is nothing to write.")
+        _refuse_other_lengths({name: vectors[0] for name, vectors in listed})
         make_folder(path)
         write_npy(path / "video_embeddings.npy", np.concatenate([vectors for _, vectors in listed]))
         templates = (name for name, vectors in listed for _ in vectors)
@@ -249,12 +257,25 @@ class VideoCodec(_FolderCodec[NDArray[np.float32]]):
 
     def _vectors(self, answer: Any) -> NDArray[np.float32]:
         vectors = np.asarray(answer, dtype=np.float32)
+        if not vectors.size:
+            return vectors.reshape(0, 0)  # nobody was found in the video
         vectors = vectors[np.newaxis] if vectors.ndim == 1 else vectors
         if vectors.ndim != 2 or not np.isfinite(vectors).all():
             raise PredictionError(
                 f"Embeddings of a video have the shape {vectors.shape}; (frames, dimensions) expected."
             )
         return vectors
+
+
+def _refuse_other_lengths(vectors: Mapping[str, Array]) -> None:
+    """Raise when the embeddings of two samples have different lengths."""
+    lengths = {len(vector): name for name, vector in reversed(list(vectors.items()))}
+    if len(lengths) > 1:
+        (one, first), (other, second) = sorted(lengths.items())[:2]
+        raise PredictionError(
+            f"The model gave embeddings of {one} numbers (sample {first}) and of {other} (sample {second}). All must "
+            "have the same length: correct the model and ask it again, without --resume."
+        )
 
 
 def _distinct(faces: ProtocolFaces) -> ProtocolFaces:

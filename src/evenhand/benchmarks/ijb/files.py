@@ -35,6 +35,8 @@ SYNONYMS: Mapping[str, str] = {
     "INDOOR": "INDOOR_OUTDOOR",
     "FACE_YAW": "YAW",
     "IGNORE": "IGNORE_FLAG",
+    "IGNORED": "IGNORE_FLAG",
+    "IGNORE FLAG": "IGNORE_FLAG",
 }
 MISSING_WORDS = ("", "nan", "na")
 

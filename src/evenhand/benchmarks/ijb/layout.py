@@ -18,7 +18,9 @@ from evenhand.files.packaged import packaged_table
 from evenhand.search.stores import by_number
 
 _PROTOCOL_FOLDERS = ("protocol", "protocols")
-_FOLDERS_BESIDE = ("cluster", "clustering", "meta", "IJB-A_11_sets", "IJB-A_1N_sets")
+_FOLDERS_BESIDE = ("cluster", "clustering", "meta", "ijb-a_11_sets", "ijb-a_1n_sets")
+_FOLDERS = (*_PROTOCOL_FOLDERS, *_FOLDERS_BESIDE)
+_RELEASES = ("IJBA", "IJBB", "IJBC")
 
 
 class FileKind(NamedTuple):
@@ -46,7 +48,7 @@ class NamedFile:
 
 @dataclass(frozen=True)
 class ProtocolFiles:
-    """The protocol files below a data folder."""
+    """The protocol files below a data folder; names may be written in capitals."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -72,6 +74,16 @@ class ProtocolFiles:
         """The files of some kinds, one kind after the other."""
         return [entry.path for kind in kinds for entry in self.all(kind)]
 
+    def refuse_mixed(self, *kinds: str) -> None:
+        """Raise when files of some kinds are of different releases: their template ids mean different people."""
+        of_release = {release_of(path): path for path in reversed(self.paths(*kinds)) if release_of(path) in _RELEASES}
+        if len(of_release) > 1:
+            names = ", ".join(str(path.relative_to(self.folder)) for path in of_release.values())
+            raise DataError(
+                f"{self.folder} has files of several releases: {names}. Their template ids mean different people. Keep "
+                "the files of one release."
+            )
+
     def splits(self, wanted: Sequence[int], kind: str, other: str) -> list[tuple[int, Path, Path]]:
         """The wanted splits of IJB-A, all by default: the number of each, and its files of both kinds."""
         there, beside = ({int(entry["name"]): entry.path for entry in self.all(name)} for name in (kind, other))
@@ -86,7 +98,7 @@ class ProtocolFiles:
         path = self.optional(kind)
         if path is None:
             what, example = KINDS[kind].what, KINDS[kind].example
-            raise DataError(f"{self.folder} has no {what}: no file like {example}. {self._advice()}")
+            raise DataError(f"{self.folder} has no {what}: no file like {example}. {self.advice()}")
         return path
 
     def optional(self, kind: str) -> Path | None:
@@ -101,13 +113,14 @@ class ProtocolFiles:
             raise DataError(f"{self.folder} has several files that could be the {what}: {names}. Keep one release.")
         return paths[0] if paths else None
 
-    def _advice(self) -> str:
+    def advice(self) -> str:
+        """What to do when a file is not there, for messages."""
         releases = sorted(
             entry.name
             for entry in self.folder.iterdir()
             if entry.is_dir()
-            and entry.name not in (*_PROTOCOL_FOLDERS, *_FOLDERS_BESIDE)  # protocol/ has cluster/, and is no release
-            and any((entry / name).is_dir() for name in (*_PROTOCOL_FOLDERS, *_FOLDERS_BESIDE))
+            and entry.name.lower() not in _FOLDERS  # protocol/ has cluster/, and is no release
+            and _folders(entry, _FOLDERS)
         )
         if releases:
             return f"Give the folder of one release: {', '.join(str(self.folder / name) for name in releases)}."
@@ -133,12 +146,16 @@ def is_list(path: Path) -> bool:
 
 
 def _protocol_files(folder: Path) -> Iterator[Path]:
-    inside = [folder / name for name in _PROTOCOL_FOLDERS if (folder / name).is_dir()]
-    beside = [folder / name for name in _FOLDERS_BESIDE if (folder / name).is_dir()]
-    for place in (*inside, *beside):
-        yield from (path for path in place.rglob("*") if path.suffix in (".csv", ".txt"))
+    inside = _folders(folder, _PROTOCOL_FOLDERS)
+    for place in (*inside, *_folders(folder, _FOLDERS_BESIDE)):
+        yield from (path for path in place.rglob("*") if path.suffix.lower() in (".csv", ".txt"))
     if not inside:
-        yield from (path for path in folder.iterdir() if path.suffix in (".csv", ".txt"))
+        yield from (path for path in folder.iterdir() if path.suffix.lower() in (".csv", ".txt"))
+
+
+def _folders(folder: Path, names: Sequence[str]) -> list[Path]:
+    """The folders of some names, whatever their case."""
+    return [entry for entry in folder.iterdir() if entry.name.lower() in names and entry.is_dir()]
 
 
 def _is_copy(path: Path, other: Path) -> bool:

@@ -101,7 +101,8 @@ def _rows_by_name(
     if len(lacking):
         row = int(lacking[0])
         raise DataError(
-            f"{faces}, line {row + 1}: image {name[row]!r} is not in {landmarks} ({len(lacking):,} such lines)."
+            f"{faces}, line {row + 1}: image {name[row]!r} is not in {landmarks} ({len(lacking):,} such lines), which "
+            f"has images such as {other[0]!r}. Both files must have the same images and write their names alike."
         )
     return places
 
@@ -150,6 +151,7 @@ def templates_of(listed: FaceList, pairs: PairList, where: Path, known: Template
         listed.medium,
         listed.medium,
         partial(FacePlaces.unknown, len(listed), landmarks),
+        names_people=known is not None,
     )
     return TemplateSet.of(faces, where)
 
@@ -192,7 +194,12 @@ def _columns(path: Path, kinds: Sequence[type], what: str) -> tuple[list[Array],
             try:
                 columns[place].append(kind(cell))
             except ValueError:
-                raise DataError(f"{path}, line {number}, entry {place + 1}: {cell!r} is not a number.") from None
+                expected = "whole number" if kind is int else "number"
+                advice = " The file must not have a header: if this is one, delete the line." if number == 1 else ""
+                raise DataError(
+                    f"{path}, line {number}, entry {place + 1}: {cell!r} found, but a {expected} was expected "
+                    f"({what}).{advice}"
+                ) from None
     return [
         np.array(column, dtype=object if kind is str else kind) for column, kind in zip(columns, kinds, strict=True)
     ], source.fact

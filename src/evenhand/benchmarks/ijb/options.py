@@ -27,7 +27,7 @@ def _refuse_beyond(name: str, values: tuple[float, ...], low: float, high: float
         )
     wrong = [value for value in values if not low <= value <= high or value == math.inf]
     if wrong:
-        span = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+        span = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
         raise OptionError(f"Option {name!r} can't be {wrong[0]:g}: it takes numbers {span}.")
     if len(set(values)) < len(values):
         raise OptionError(f"Option {name!r} has a value twice: {', '.join(f'{value:g}' for value in values)}.")

@@ -22,6 +22,10 @@ from evenhand.metrics.verification import fmr_name, fnmr_name, tar_name
 # Facts of results.
 HISTOGRAM, CONFIDENCE, SPLITS = "score_histogram", "confidence_curve", "over_splits"
 CONVENTIONS, VARIANTS = "conventions", "variants"
+_LETTERS = (
+    "Letters as in insightface ijb_11.py. N1: the norm of embeddings is kept; D1: faces weigh by detector score; F1: "
+    "with the mirrored pass."
+)
 _BINS = 60
 _POINTS = 100
 _AT_ONCE = 1 << 17  # scores that stay in a core's cache
@@ -76,9 +80,11 @@ def histogram_section(results: Results) -> Section | None:
         for name, shares in spread["shares"].items()
         for low, high, share in zip(edges, edges[1:], shares, strict=False)
     )
-    table = Table("Scores", ("sort", "score", "to", "share of its sort"), rows)
+    table = Table("Scores", ("kind", "score", "to", "share of its kind"), rows)
     without = ", ".join(f"{count:,} of {name}" for name, count in spread["unscored"].items() if count)
-    caption = "Each sort adds up to one." + (f" Failures to enrol, in no bin: {without}." if without else "")
+    caption = "The shares of each kind add up to one." + (
+        f" Failures to enrol, in no bin: {without}." if without else ""
+    )
     figure = Figure("Score distributions", Lines(y=3, steps=True), table, caption, name="scores")
     return Section("Scores", [figure], name="scores")
 
@@ -248,7 +254,8 @@ def verification_papers(results: Results) -> Section | None:
         tables.append(_paper(f"{title}, nearest point of the ROC", columns, [map(_percent, nearest)], results))
     if variants:
         rows = [(entry["letters"], *map(_percent, entry["tar"])) for entry in variants]
-        tables.append(_paper(f"{title}, variants of pooling", ["Variant", *columns], rows, results))
+        named = f"{title}, nearest point of the ROC, variants of pooling"
+        tables.append(_paper(named, ["Variant", *columns], rows, results))
     return Section("For papers", tables, name="papers", folded=True) if tables else None
 
 
@@ -276,13 +283,29 @@ def _rate_words(rate: float) -> str:
 
 def _paper(title: str, columns: Sequence[str], rows: Sequence[Any], results: Results) -> Table:
     """A table with a line for the model."""
-    pooling = results.facts.get("pooling", "")
-    caption = f"Pooling: {pooling}." if pooling else ""
+    caption = _made_so(results)
     if "Variant" in columns:
-        caption = "N1: the norm of embeddings is kept; D1: faces weigh by detector score; F1: with the mirrored pass."
+        caption = _LETTERS
+        if results.options.get("fte") == "exclude":
+            caption += " Failures to enrol are left out."
     better = ("", *("" if column == "Variant" else "higher" for column in columns))
     lines = tuple((results.model, *row) for row in rows)
     return Table(title, ("Model", *columns), lines, caption, form="paper", better=better)
+
+
+def _made_so(results: Results) -> str:
+    """The choices that a number depends on: pooling, galleries, ties, and failures to enrol where they are left out."""
+    options, pooling = results.options, results.facts.get("pooling", "")
+    choices = [f"Pooling: {pooling}."] if pooling else []
+    if "combine" in options:
+        choices.append(
+            {"mean": "Mean of the galleries.", "pooled": "Counts of the galleries pooled."}[options["combine"]]
+        )
+    if options.get("ties") == "optimistic":
+        choices.append("Ties count for the mate.")
+    if options.get("fte") == "exclude":
+        choices.append("Failures to enrol are left out.")
+    return " ".join(choices)
 
 
 def _cell(results: Results, metric: str, output: str) -> Interval | None:
@@ -293,6 +316,6 @@ def _cell(results: Results, metric: str, output: str) -> Interval | None:
 
 
 def _percent(value: float | None, low: float | None = None, high: float | None = None) -> Interval:
-    """A share in per cent, with its limits where they are known."""
+    """A share in per cent with two decimals, as papers print it, and its limits where they are known."""
     shown = [None if part is None else 100.0 * part for part in (value, low, high)]
-    return Interval(shown[0], shown[1], shown[2])
+    return Interval(shown[0], shown[1], shown[2], places=2)

@@ -58,7 +58,7 @@ def report_stream(
 
 def _opened_shard(scores: Path, labels: Path) -> tuple[Path, Array | FileArray, Array | FileArray]:
     """Scores and their labels, equally many; those of `.npy` files are read block by block."""
-    score, label = _opened(scores), _opened(labels)
+    score, label = _opened(scores), _opened(labels, kinds="fiub")
     if len(score) != len(label):
         raise PredictionError(f"{scores} has {len(score)} scores, but {labels} has {len(label)} labels.")
     return scores, score, label
@@ -75,10 +75,11 @@ def _blocks(path: Path, scores: Array | FileArray, labels: Array | FileArray) ->
         yield ScoreBlock(score, label == 1)
 
 
-def _opened(path: Path) -> Array | FileArray:
+def _opened(path: Path, kinds: str = "fiu") -> Array | FileArray:
+    """The numbers of a file; labels may be true and false too."""
     if path.suffix == ".npy":
         array = open_npy(path, PredictionError)
-        if array.ndim == 1 and array.dtype.kind in "fiu":
+        if array.ndim == 1 and array.dtype.kind in kinds:
             return array
     return open_array(path, dimensions=1)
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.ijb.embeddings import ENTRIES, FORMATS, axes_of, stored_array
+from evenhand.benchmarks.ijb.embeddings import FORMATS, axes_of, holds_mirrored_pass, stored_array
 from evenhand.benchmarks.ijb.files import ProtocolTable, read_table
 from evenhand.benchmarks.ijb.lists import FaceList
 from evenhand.benchmarks.ijb.options import PoolingOptions
@@ -54,6 +54,7 @@ _FILES = {part: tuple(stem + suffix for suffix in FORMATS) for part, stem in _AR
     "scores": ("scores.csv", "scores.npy"),
     "candidates": (),
 }
+_MIRRORED = {"embeddings": "flip", "video_embeddings": "video_flip"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Parts:
             role = "candidates"
         roles = {role: path}
         axes = axes_of(path)
-        if set(axes) & set(ENTRIES["flip"]):
+        if role == "embeddings" and holds_mirrored_pass(path):
             roles["flip"] = path
         elif (axes and 2 not in axes.values()) or (set(axes) & {"scores", "score"} and "embs" not in axes):
             role, roles = "scores", {"scores": path}  # one number per comparison, as the scripts store them
@@ -111,7 +112,7 @@ class Parts:
                     raise PredictionError(f"{path}: no gallery {', '.join(unknown)}; the data have {there}.")
             else:
                 raise PredictionError(f"{path}: {name} must name a file, or for scores and candidates one per gallery.")
-        return cls(path, single, tables)
+        return cls(path, _with_mirrored(single), tables)
 
     @classmethod
     def _found(cls, folder: Path, galleries: Sequence[str]) -> Parts:
@@ -128,14 +129,26 @@ class Parts:
             if path.is_file():
                 tables.setdefault(role, {})[gallery] = path
         if not single and not tables:
-            alone = [path for path in folder.iterdir() if path.suffix in FORMATS]
+            alone = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS)
             if len(alone) == 1:  # ijbb.npy, or an archive of IJB_evals
                 return cls.of(alone[0], galleries)
+            names = ", ".join(path.name for path in alone[:5]) + (", …" if len(alone) > 5 else "")
+            found = f" It has {names}: name one of them instead of the folder, or rename it." if alone else ""
             raise PredictionError(
                 f"{folder} has neither embeddings ({', '.join(_FILES['embeddings'])}) "
-                "nor scores (scores.csv, scores_GALLERY.csv) nor candidates_GALLERY.csv."
+                f"nor scores (scores.csv, scores_GALLERY.csv) nor candidates_GALLERY.csv.{found}"
             )
-        return cls(folder, single, tables)
+        return cls(folder, _with_mirrored(single), tables)
+
+
+def _with_mirrored(files: Mapping[str, Path]) -> dict[str, Path]:
+    """Files by their part; a mirrored pass that has no file of its own may be in that of the embeddings."""
+    inside = {
+        mirrored: files[part]
+        for part, mirrored in _MIRRORED.items()
+        if part in files and mirrored not in files and holds_mirrored_pass(files[part])
+    }
+    return {**files, **inside}
 
 
 class TemplateEntries(NamedTuple):
@@ -160,6 +173,7 @@ class SubmittedEmbeddings:
     where: Path
     video_vectors: Array | None = None  # of the frames of video probes, when they are not among the faces
     video_flipped: Array | None = None
+    video_where: Path | None = None
     entries: TemplateEntries | None = None
     unusable_scores: str = ""  # why the detector scores of list files are left out
 
@@ -187,37 +201,70 @@ class SubmittedEmbeddings:
 
     def pooled(self, members: Membership, options: PoolingOptions, *, of_frames: bool = False) -> Templates:
         """Templates of the given members; `of_frames`: those of a tracker, which have embeddings of their own."""
-        vectors, flipped, scores = self.vectors, self.flipped, self.scores
+        vectors, flipped, scores, where = self.vectors, self.flipped, self.scores, self.where
         if of_frames and self.video_vectors is not None:
             # Frames that a tracker found have no detector score of the protocol's faces: all weigh the same.
             vectors, flipped, scores = self.video_vectors, self.video_flipped, np.ones(len(self.video_vectors))
+            where = self.video_where or where
         try:
             templates = enrol(vectors, members, options.pooling, flipped=flipped, detector_scores=scores)
         except PredictionError as error:
-            raise PredictionError(f"{self.where}: {error}") from None
+            raise PredictionError(f"{where}: {error}") from None
         if not templates.enrolled.any():
             weights = " or detector scores" if options.detector == "on" else ""
             raise PredictionError(
-                f"{self.where}: none of the {members.templates:,} templates can be enrolled: the embeddings{weights} "
+                f"{where}: none of the {members.templates:,} templates can be enrolled: the embeddings{weights} "
                 "of all their faces are zero."
             )
         return templates
 
     def warnings(self, sets: Sequence[tuple[TemplateSet, Membership]], options: PoolingOptions) -> tuple[str, ...]:
         """What looks wrong about the embeddings, given the templates that they make up."""
-        person = np.full(len(self.vectors), -1, dtype=np.int64)
-        for templates, members in sets:
-            there = members.face >= 0
-            person[members.face[there]] = templates.subject[members.template[there]]
+        person = _people(sets, len(self.vectors))
         keeps = options.norm == "keep"
-        return embedding_warnings(self.vectors, person, flipped=self.flipped, keeps_lengths=keeps)
+        found = embedding_warnings(self.vectors, person, flipped=self.flipped, keeps_lengths=keeps)
+        return found + (self._negative_scores() if options.detector == "on" else ())
+
+    def frame_warnings(self, probes: TemplateSet, members: Membership) -> tuple[str, ...]:
+        """What looks wrong about the embeddings of frames that are not among the faces."""
+        if self.video_vectors is None or self.video_where is None:
+            return ()
+        person = _people([(probes, members)], len(self.video_vectors))
+        found = embedding_warnings(
+            self.video_vectors, person, flipped=self.video_flipped, index="the right lines of video_frames.csv"
+        )
+        return tuple(f"{self.video_where.name}: {warning}" for warning in found)
+
+    def _negative_scores(self) -> tuple[str, ...]:
+        negative = 0 if self.scores is None else int((self.scores < 0).sum())
+        if not negative:
+            return ()
+        return (
+            f"{negative:,} of {len(self.vectors):,} detector scores are below 0, and faces are weighed by them: a face "
+            "with a negative weight is taken away from its template. Give probabilities, or set detector=off.",
+        )
 
     def separated(self, options: PoolingOptions) -> tuple[SubmittedEmbeddings, tuple[str, ...]]:
         """Rows that hold a pass and its mirrored pass side by side, taken apart where the options ask for it."""
         vectors, flipped, notes = separate_passes(
             self.vectors, self.flipped, self.where, halves=options.halves, is_mirror_used=options.flip != "none"
         )
-        return (replace(self, vectors=vectors, flipped=flipped) if notes else self), notes
+        content = replace(self, vectors=vectors, flipped=flipped) if notes else self
+        if self.video_vectors is not None and self.video_where is not None:
+            frames, mirrored, more = separate_passes(
+                self.video_vectors,
+                self.video_flipped,
+                self.video_where,
+                halves=options.halves,
+                is_mirror_used=options.flip != "none",
+            )
+            content, notes = replace(content, video_vectors=frames, video_flipped=mirrored), notes + more
+            if frames.shape[1] != vectors.shape[1]:
+                raise PredictionError(
+                    f"{self.video_where} has embeddings of {frames.shape[1]} numbers, {self.where} of "
+                    f"{vectors.shape[1]}: frames and faces are compared, so both must come from one model."
+                )
+        return content, notes
 
     def _nothing_matches(self, faces: ProtocolFaces) -> str:
         if faces.video is not None:
@@ -241,6 +288,15 @@ class SubmittedEmbeddings:
         )
 
 
+def _people(sets: Sequence[tuple[TemplateSet, Membership]], rows: int) -> NDArray[np.int64]:
+    """(rows,): whose face each row of the embeddings is; −1 where no template has it."""
+    person = np.full(rows, -1, dtype=np.int64)
+    for templates, members in sets:
+        there = members.face >= 0
+        person[members.face[there]] = templates.subject[members.template[there]]
+    return person
+
+
 @dataclass(frozen=True)
 class FaceIndex:
     """Which row of the embeddings shows which face; key columns that are not given are None."""
@@ -250,17 +306,19 @@ class FaceIndex:
     subject: NDArray[np.int64] | None
     sighting: NDArray[np.int64] | None
     path: Path
+    lines: Array | None = None  # of the entries in the file
 
     @classmethod
     def of_table(cls, table: ProtocolTable, row: NDArray[np.int64]) -> FaceIndex:
         """The faces of `faces.csv`."""
         subject, sighting = (table.whole(name) if name in table else None for name in ("SUBJECT_ID", "SIGHTING_ID"))
-        return cls(row, table.names("FILENAME"), subject, sighting, table.path)
+        return cls(row, table.names("FILENAME"), subject, sighting, table.path, table.lines)
 
     @classmethod
     def of_faces(cls, faces: ProtocolFaces, path: Path) -> FaceIndex:
         """The faces of a protocol, in their order."""
-        return cls(np.arange(len(faces)), faces.filename, faces.subject, faces.sighting, path)
+        subject = faces.subject if faces.names_people else None
+        return cls(np.arange(len(faces)), faces.filename, subject, faces.sighting, path)
 
     def example(self) -> str:
         """The first face, for messages."""
@@ -277,14 +335,26 @@ class FaceIndex:
         return not set(self.filename.to_list()).isdisjoint(faces.filename.to_list())
 
     def named(self, names: NDArray[np.object_]) -> NDArray[np.int64]:
-        """(names,): the row of each image by its name alone, −1 where there is none."""
-        rows = dict(zip(self.filename.to_list(), self.row.tolist(), strict=True))
+        """(names,): the row of each image by its name alone, −1 where there is none; raises when it has several."""
+        asked = set(names.tolist())
+        rows: dict[str, int] = {}
+        for place, (name, row) in enumerate(zip(self.filename.to_list(), self.row.tolist(), strict=True)):
+            if name in asked and rows.setdefault(name, row) != row:
+                raise PredictionError(
+                    f"{self._line(place)}: the image {name} is there twice with different embeddings. The list files "
+                    "name a face by its image alone, so each name must be there once."
+                )
         return np.array([rows.get(name, -1) for name in names.tolist()], dtype=np.int64)
+
+    def _line(self, place: int) -> str:
+        """Where an entry stands, for messages."""
+        return f"{self.path}, line {place + 2 if self.lines is None else self.lines[place]}"
 
     def find(self, faces: ProtocolFaces) -> NDArray[np.int64]:
         """(faces,): the row of each face of a protocol, −1 where there is none.
 
-        A face is identified by its file and what else both sides know of it: subject, sighting.
+        A face is identified by its file and what else both sides know of it: subject, sighting. List files that stand
+        alone name no subjects.
         """
         import polars as pl
 
@@ -292,10 +362,7 @@ class FaceIndex:
             return self.row
         mine: dict[str, Any] = {"file": self.filename}
         theirs: dict[str, Any] = {"file": faces.filename}
-        for name, column, other in (
-            ("subject", self.subject, faces.subject),
-            ("sighting", self.sighting, faces.sighting),
-        ):
+        for name, column, other in self._beside(faces):
             if column is not None and len(other) and other.min() >= 0:
                 mine[name], theirs[name] = column, other
         keys = list(mine)
@@ -303,31 +370,43 @@ class FaceIndex:
         again = np.flatnonzero(index.select(pl.struct(keys).is_duplicated()).to_series().to_numpy())
         if len(again):
             key = " / ".join(str(value) for value in index.row(int(again[-1]))[:-1])
+            lacking = [f"{name}_ID" for name, column, _ in self._beside(faces) if column is None]
+            tell_apart = f"Add {' and '.join(lacking).upper()} so that faces can be told apart"
+            advice = tell_apart if lacking else "List each face once"
             raise PredictionError(
-                f"{self.path}, line {int(again[-1]) + 2}: the face {key} is there twice with "
-                "different embeddings. Add SUBJECT_ID and SIGHTING_ID so that faces can be told apart."
+                f"{self._line(int(again[-1]))}: the face {key} is there twice with different embeddings. {advice}."
             )
         joined = pl.DataFrame(theirs).join(index, on=keys, how="left", maintain_order="left")
         return np.asarray(joined["row"].fill_null(-1).to_numpy(), dtype=np.int64)
+
+    def _beside(self, faces: ProtocolFaces) -> list[tuple[str, NDArray[np.int64] | None, NDArray[np.int64]]]:
+        """What can identify a face beside its file: a name, what is said here, and what the protocol says."""
+        subject = [("subject", self.subject, faces.subject)] if faces.names_people else []
+        return [*subject, ("sighting", self.sighting, faces.sighting)]
 
     def _lists_just(self, faces: ProtocolFaces) -> bool:
         """Whether the index has the faces of a protocol in their order, each once: then nothing has to be joined."""
         if len(self.filename) != len(faces) or not self.filename.equals(faces.filename):
             return False
-        keys = ((self.subject, faces.subject), (self.sighting, faces.sighting))
-        same = all(mine is None or np.array_equal(mine, theirs) for mine, theirs in keys)
+        same = all(mine is None or np.array_equal(mine, theirs) for _, mine, theirs in self._beside(faces))
         # Different hashes are different names; two names of one hash, which is rare, are left to the join.
         return same and self.filename.hash().n_unique() == len(faces)
 
 
 def placed(
-    content: SubmittedEmbeddings, faces: ProtocolFaces, lists: Callable[[], FaceList | None], *, weighs: bool
+    content: SubmittedEmbeddings,
+    faces: ProtocolFaces,
+    lists: Callable[[], FaceList | None],
+    *,
+    weighs: bool,
+    beside: ProtocolFaces | None = None,
 ) -> tuple[SubmittedEmbeddings, tuple[InputFact, ...]]:
     """The embeddings with what says whose they are, and the list files that were read for it.
 
     An index of faces is matched by name, with the protocol's files or with the list files. Without an index, rows
     stand in the order of the list files where there are any (their columns say to which template and medium each
-    belongs), and else in the order of the protocol's files. `weighs`: detector scores are needed.
+    belongs), and else in the order of the protocol's files. `weighs`: detector scores are needed. `beside`: where the
+    protocol's faces are those of list files, the same in galleries and probes beside them, whose names serve as well.
     """
     index = content.index
     is_known = index is not None and index.shares_names(faces)
@@ -338,6 +417,9 @@ def placed(
         if not is_known:
             content = replace(content, index=None, entries=TemplateEntries(listed.template, listed.medium, rows))
         return _with_scores(replace(content, rows=None), listed, rows, weighs=weighs), listed.inputs
+    if index is not None and not is_known and beside is not None and index.shares_names(beside):
+        entries = TemplateEntries(beside.template, beside.medium, index.find(beside))
+        return replace(content, index=None, rows=None, entries=entries), ()
     if index is not None and (is_known or content.rows is None):
         return replace(content, rows=None), ()
     rows = np.arange(len(content.vectors)) if content.rows is None else content.rows
@@ -401,7 +483,8 @@ def read_embedded(
         path = parts.get(role)
         if path is None:
             return None
-        entry = "flip" if path == source and role == "flip" else "embeddings"
+        holds_both = role in _MIRRORED.values() and path in map(parts.get, _MIRRORED)
+        entry = "flip" if holds_both else "embeddings"
         rows = stored_array(path, entry=entry, hashed=pools)
         following = getattr(rows, "hashing", None)
         hashes.append(following.fact if following else partial(hash_of, path, PredictionError))
@@ -429,8 +512,9 @@ def read_embedded(
         frames = len(vectors) if video_vectors is None else len(video_vectors)
         video = (table.whole("TEMPLATE_ID"), _row_numbers(table, table.whole("FACE_INDEX"), frames))
         facts.append(table.fact)
+    of_frames = parts.get("video_embeddings")
     content = SubmittedEmbeddings(
-        vectors, flipped, index, rows, row_names, video, scores, source, video_vectors, video_flipped
+        vectors, flipped, index, rows, row_names, video, scores, source, video_vectors, video_flipped, of_frames
     )
     return content, lambda: (*(fact() for fact in hashes), *facts)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,7 @@ class ProtocolFaces:
     video: NDArray[np.object_] | None = None  # of video probes
     codes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)  # covariate column → level
     angles: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    names_people: bool = True  # False: subjects are numbers of our own, which nobody else can know
 
     def __len__(self) -> int:
         return len(self.template)
@@ -137,7 +138,7 @@ def join_faces(parts: Sequence[ProtocolFaces]) -> ProtocolFaces:
         return parts[0]
     shared = [name for name in parts[0].codes if all(name in part.codes for part in parts)]
     angles = [name for name in parts[0].angles if all(name in part.angles for part in parts)]
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
     videos = [np.full(len(part), "", dtype=object) if part.video is None else part.video for part in parts]
     return ProtocolFaces(
         **columns,

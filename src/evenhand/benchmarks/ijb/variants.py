@@ -18,12 +18,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.benchmarks.ijb.codec import CandidateLists, Matrices, PooledTemplates, letters_of, probe_membership
-from evenhand.benchmarks.ijb.conventions import SOURCES, Rates, conventions_section, mean_rates, search_conventions
+from evenhand.benchmarks.ijb.conventions import (
+    MERGED_NAMES,
+    SOURCES,
+    Rates,
+    conventions_section,
+    mean_rates,
+    search_conventions,
+)
 from evenhand.benchmarks.ijb.data import PairTruth
 from evenhand.benchmarks.ijb.layout import is_list
-from evenhand.benchmarks.ijb.metrics import MergedGallerySearch
 from evenhand.benchmarks.ijb.options import PoolingOptions, SearchOptions
-from evenhand.benchmarks.ijb.record import LEGACY_RATES, record_searches
+from evenhand.benchmarks.ijb.record import record_searches
 from evenhand.benchmarks.ijb.sections import CONVENTIONS
 from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.core.errors import InputError, OptionError
@@ -32,18 +38,21 @@ from evenhand.core.options import parse
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Array, concatenate
 from evenhand.core.task import Dataset, Submitted, Target, Task, Tools
+from evenhand.files.inputs import has_hash
 from evenhand.metrics.means import Counts
 from evenhand.metrics.operating_points import SortedScores, rates_by_convention
 from evenhand.search.compare import pair_scores
 from evenhand.search.enrol import Pooling, Templates, enrol_every
 
-_OURS = "no public code that we know"
-_SEARCH_SCRIPT = "ijb_1n.py"
+_OURS, _OR, _AS_GIVEN = "no public code that we know", ", or ", "scores as given"
+_PAIR_SCRIPT, _SEARCH_SCRIPT, _OPEN_SET_SCRIPT = "ijb_11.py", "ijb_1n.py", "ijb_evals.py"
+_OF_OPEN_SET_SCRIPT = ("list_style_reference", "optimistic, pooled")  # conventions of searches
+_COARSEST = 0.01  # a share is printed to the per cent at least: "1" and "0" are all and none of it
 _MOST_DECIMALS = 300  # of a published number: more are no number of this machine
 _USUAL_CONVENTIONS = ("nearest", "list_style_reference", "merged_gallery_legacy")  # of papers
-_MERGED_NAMES = {  # quantities of the merged gallery, as those of separate ones are called
-    **{f"top{rank}": f"rank {rank}" for rank in MergedGallerySearch("").ranks},
-    **{f"tpir@{rate:.12g}": f"TPIR@FPIR={rate:.12g}, any rank" for rate in LEGACY_RATES},
+_SYNONYMS = {  # of TAR and FAR, in names of quantities
+    r"\b(TPR|TMR|GAR)\b(?=\s*(@|at)\s*(FPR|FMR|FAR)\b)": "TAR",
+    r"(@|\bat)\s*(FPR|FMR)\b": r"\1 FAR",
 }
 _NOTHING_TO_EXPLAIN = (
     "No combination gives a number: the results of this run are undefined. `evenhand evaluate` and the report say why, "
@@ -64,7 +73,15 @@ class Variant(NamedTuple):
     switches: str
     convention: str
     failures: str  # what became of failures to enrol; "" when there are none, or it makes no difference
-    source: str
+    pooling_code: str  # the public code that pools so; "" where nothing is pooled
+    convention_code: str  # the public code that reads the value so
+
+    @property
+    def source(self) -> str:
+        """The public code behind the combination."""
+        if not self.pooling_code:
+            return self.convention_code
+        return f"pooling: {self.pooling_code}; convention: {self.convention_code}"
 
 
 class Combinations(NamedTuple):
@@ -151,6 +168,7 @@ def explain_target(run: Any, target: Target) -> Section:
     if not target.value:
         return explain(run, target)
     wanted, step = published_share(target.value)
+    step = min(step, _COARSEST)
     variants, left_out = combinations_of(run, target.data, target.predictions)
     if not variants:
         raise OptionError(_NOTHING_TO_EXPLAIN)
@@ -162,11 +180,12 @@ def explain_target(run: Any, target: Target) -> Section:
         distance = round(abs(variant.value - wanted), 12)
         is_usual = variant.convention in _USUAL_CONVENTIONS
         is_other = not target.quantity and variant.quantity != headline
-        plausible = is_other, variant.source.startswith(_OURS), not is_usual
+        is_unknown = _OURS in (variant.pooling_code, variant.convention_code)
+        plausible = is_other, is_unknown, not is_usual
         return 0.0 if _gives(variant, wanted, step) else distance, *plausible, distance
 
     matching = sum(_gives(variant, wanted, step) for variant in variants)
-    lead = f"{matching:,} of {len(variants):,} combinations give {target.value} when rounded as it is."
+    lead = f"{matching:,} of {len(variants):,} combinations give {target.value} when rounded to as many digits."
     nearest = sorted(variants, key=rank)[: target.most]
     table = _nearest_first(nearest, wanted, _note(run, nearest))
     notes = [Text(words, "small") for words in left_out]
@@ -211,7 +230,9 @@ def _about(run: Any, variants: Sequence[Variant], quantity: str) -> list[Variant
     ]
     if not chosen:
         known = dict.fromkeys(variant.quantity for variant in variants)
-        raise OptionError(f"There is no quantity {quantity!r}. Known: {'; '.join(known)}.")
+        rates = " Others are known after `evenhand evaluate` with --set far=…, fpir=… or ranks=…."
+        advice = "" if run.results.task in _GRIDS else rates
+        raise OptionError(f"There is no quantity {quantity!r}. Known: {'; '.join(known)}.{advice}")
     return [variant for variant in variants if (variant.quantity, variant.convention) in chosen]
 
 
@@ -221,7 +242,7 @@ def _names(run: Any, variants: Sequence[Variant]) -> Mapping[tuple[str, str], se
 
     names = {(one.quantity, one.convention): {one.quantity, f"{one.quantity} ({one.convention})"} for one in variants}
     conventions = {convention for _, convention in names}
-    for output, quantity in _MERGED_NAMES.items():
+    for output, quantity in MERGED_NAMES.items():
         for kind in names:
             if kind[0] == quantity:
                 names[kind].add(output)
@@ -240,13 +261,25 @@ def _usual_name(output: str) -> str:
     >>> _usual_name("top1"), _usual_name("TPIR@0.01"), _usual_name("rank 5")
     ('rank 1', 'TPIR@FPIR=0.01, rank 1', 'rank 5')
     """
-    return _MERGED_NAMES.get(output) or re.sub(r"^TPIR@([\d.e-]+)$", r"TPIR@FPIR=\1, rank 1", output)
+    return MERGED_NAMES.get(output) or re.sub(r"^TPIR@([\d.e-]+)$", r"TPIR@FPIR=\1, rank 1", output)
 
 
 def _plain(quantity: str) -> str:
-    """As people write it: Rank-1, rank1 and "rank 1" are one, and so are 1e-4 and 0.0001."""
-    numbers = re.sub(r"\d*\.?\d+(?:[eE][+-]?\d+)?", lambda match: f"{float(match[0]):.12g}", quantity)
+    """As people write it: Rank-1, rank1 and "rank 1" are one, and so are 1e-4, 10^-4, 0.01 % and 0.0001.
+
+    >>> {_plain(name) for name in ("TAR@FAR=1e-4", "tar at far 0.0001", "TAR (%) @ FAR=10^-4", "TPR@FPR=0.01%")}
+    {'tar@far=0.0001', 'taratfar0.0001'}
+    """
+    words = re.sub(r"\(%\)|\[%\]", "", quantity)
+    words = re.sub(r"\b10\^\{?([+-]?\d+)\}?", r"1e\1", words)
+    for pattern, usual in _SYNONYMS.items():
+        words = re.sub(pattern, usual, words, flags=re.IGNORECASE)
+    numbers = re.sub(r"(\d*\.?\d+(?:[eE][+-]?\d+)?)\s*(%?)", _as_printed, words)
     return re.sub(r"[\s_-]", "", numbers).lower()
+
+
+def _as_printed(number: re.Match[str]) -> str:
+    return f"{float(number[1]) / (100 if number[2] else 1):.12g}"
 
 
 def _headline(run: Any) -> str:
@@ -257,7 +290,7 @@ def _of_comparisons(dataset: Dataset[Any], content: Any, options: Any) -> Iterat
     """TAR at FAR under every pooling, policy and convention; of scores alone, under policies and conventions."""
     truth = dataset.truth
     if not isinstance(content, PooledTemplates):
-        yield from _tars(np.asarray(content), truth, "scores as given", "", options)
+        yield from _tars(np.asarray(content), truth, _AS_GIVEN, "", options)
         return
     source = content.source
     flipped = None if source.flipped is None else np.asarray(source.flipped)
@@ -265,10 +298,10 @@ def _of_comparisons(dataset: Dataset[Any], content: Any, options: Any) -> Iterat
         np.asarray(source.vectors), content.members, flipped=flipped, detector_scores=source.scores
     ):
         scores = pair_scores(templates, truth.first, truth.second)
-        yield from _tars(scores, truth, pooling.words, pooling_source(pooling, "ijb_11.py"), options)
+        yield from _tars(scores, truth, pooling.words, pooling_source(pooling, _PAIR_SCRIPT), options)
 
 
-def _tars(scores: Array, truth: PairTruth, switches: str, source: str, options: Any) -> Iterator[Variant]:
+def _tars(scores: Array, truth: PairTruth, switches: str, pooling_code: str, options: Any) -> Iterator[Variant]:
     failed = scores == -np.inf
     every = np.ones(len(scores), dtype=np.bool_)
     policies = {"": (scores, every)}
@@ -283,10 +316,10 @@ def _tars(scores: Array, truth: PairTruth, switches: str, source: str, options: 
         parts = [counted & (truth.split == split) for split in splits] or [counted]
         rates = mean_rates([_rates(some, truth.same, part, options.far) for part in parts])
         for convention, points in rates.items():
-            by = _sources(source, SOURCES["conventions"][convention.value])
+            codes = pooling_code, SOURCES["conventions"][convention.value]
             for rate, point in zip(options.far, points, strict=True):
                 if not np.isnan(point.tar):
-                    yield Variant(f"TAR@FAR={rate:.12g}", float(point.tar), switches, convention.value, policy, by)
+                    yield Variant(f"TAR@FAR={rate:.12g}", float(point.tar), switches, convention.value, policy, *codes)
 
 
 def _rates(scores: Array, same: Array, counted: Array, far: Sequence[float]) -> Rates:
@@ -297,13 +330,12 @@ def _rates(scores: Array, same: Array, counted: Array, far: Sequence[float]) -> 
 def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) -> Iterator[Variant]:
     """Identification rates under every pooling, tie rule, combination of galleries and policy."""
     if not isinstance(content, SubmittedEmbeddings):
-        yield from _search_variants(dataset, content, options, "scores as given", "")
+        yield from _search_variants(dataset, content, options, None)
         return
     sets = {id(gallery.templates): gallery.templates for gallery in dataset.truth.galleries}
     probes = {id(gallery.probes.templates): gallery.probes.templates for gallery in dataset.truth.galleries}
     if _has_own_frames(dataset, content):
-        source = pooling_source(options.pooling, _SEARCH_SCRIPT)
-        yield from _search_variants(dataset, content, options, options.pooling.words, source)
+        yield from _search_variants(dataset, content, options, options.pooling)
         return
     members = [content.membership(templates) for templates in sets.values()]
     members += [probe_membership(templates, content) for templates in probes.values()]
@@ -317,8 +349,7 @@ def _of_searches(dataset: Dataset[Any], content: Any, options: SearchOptions) ->
             for key, (_, pooled) in zip([*sets, *probes], together, strict=True)
         }
         chosen = replace(options, flip=pooling.flip, norm=pooling.norm, detector=pooling.detector, media=pooling.media)
-        source = pooling_source(pooling, _SEARCH_SCRIPT)
-        yield from _search_variants(dataset, content, chosen, pooling.words, source, known)
+        yield from _search_variants(dataset, content, chosen, pooling, known)
 
 
 def _has_own_frames(dataset: Dataset[Any], content: SubmittedEmbeddings) -> bool:
@@ -331,10 +362,10 @@ def _search_variants(
     dataset: Dataset[Any],
     content: Any,
     options: SearchOptions,
-    switches: str,
-    source: str,
+    pooling: Pooling | None,
     known: Mapping[int, Templates] | None = None,
 ) -> Iterator[Variant]:
+    """The rates of one pooling; None: scores were given, and nothing was pooled."""
     can_merge = len({id(gallery.probes) for gallery in dataset.truth.galleries}) == 1
     chosen = replace(options, legacy=can_merge and not isinstance(content, CandidateLists))
     with_zeros = _failures_as_zeros(content, known)
@@ -348,12 +379,13 @@ def _search_variants(
         rows = concatenate(list(record_searches(dataset, Submitted(answers), some, Tools(), enrolled)))
         variants[policy] = [
             Variant(
-                _MERGED_NAMES.get(entry["quantity"], entry["quantity"]),
+                MERGED_NAMES.get(entry["quantity"], entry["quantity"]),
                 entry["value"],
-                switches,
+                _AS_GIVEN if pooling is None else pooling.words,
                 entry["convention"],
                 "",
-                _sources(source, entry["source"]),
+                "" if pooling is None else _search_pooling_source(pooling, entry["convention"]),
+                entry["source"],
             )
             for entry in search_conventions(rows, some)[CONVENTIONS]
             if entry["value"] is not None
@@ -378,8 +410,9 @@ def _failures_as_zeros(content: Any, known: Mapping[int, Templates] | None) -> t
     return None
 
 
-def _sources(*sources: str) -> str:
-    return "; ".join(source for source in sources if source)
+def _search_pooling_source(pooling: Pooling, convention: str) -> str:
+    """The public code that pools so, in the script that has the convention too."""
+    return pooling_source(pooling, _OPEN_SET_SCRIPT if convention in _OF_OPEN_SET_SCRIPT else _SEARCH_SCRIPT)
 
 
 def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: Any) -> Iterator[Variant]:
@@ -406,18 +439,36 @@ def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: An
                 for output, column in metric.result(state, state).items():
                     value = column[0] if isinstance(column, Numbers) else None
                     if isinstance(value, float):
-                        yield Variant(output, value, switches, metric.name, policy, source)
+                        yield Variant(output, value, switches, metric.name, policy, "", source)
 
 
 def pooling_source(pooling: Pooling, script: str) -> str:
-    """The public code that pools so; letters as its own flags have them."""
-    if pooling.media == "mean":
-        is_concat = pooling.flip == "concat"
-        letters = letters_of(replace(pooling, flip="sum") if is_concat else pooling)
-        line = " and its commented line for concat" if is_concat else ""
-        return f"insightface {script} with {letters}{line} (there N1 keeps the norm)"
-    source: str = SOURCES["poolings"].get(f"{pooling.norm}, {pooling.detector}, {pooling.media}", _OURS)
-    return source
+    """The public code that pools so; letters as the flags of the script have them, which ijb_evals.py inverts.
+
+    >>> pooling_source(Pooling("sum", "keep", "on", "mean"), "ijb_11.py")
+    'insightface ijb_11.py with N1D1F1 (there N1 keeps the norm)'
+    >>> pooling_source(Pooling("sum", "keep", "on", "mean"), "ijb_evals.py")
+    'insightface ijb_evals.py with N0D1F1 (there N1 scales to length one)'
+    """
+    switches = f"{pooling.norm}, {pooling.detector}, {pooling.media}"
+    known: Mapping[str, str] = SOURCES["poolings"]
+    codes = [known[key] for key in (f"{pooling.flip}, {switches}", f"any, {switches}") if key in known]
+    if (own := _insightface(pooling, script)) is not None:
+        codes.insert(0, own)
+    return _OR.join(codes) or _OURS
+
+
+def _insightface(pooling: Pooling, script: str) -> str | None:
+    """How a script of insightface is set to pool so; None when it can't."""
+    is_concat = pooling.flip == "concat"
+    if pooling.media != "mean" or (is_concat and script == _OPEN_SET_SCRIPT):
+        return None
+    if script == _OPEN_SET_SCRIPT:
+        inverted = replace(pooling, norm="unit" if pooling.norm == "keep" else "keep")
+        return f"insightface {script} with {letters_of(inverted)} (there N1 scales to length one)"
+    letters = letters_of(replace(pooling, flip="sum") if is_concat else pooling)
+    line = " and its commented line for concat" if is_concat else ""
+    return f"insightface {script} with {letters}{line} (there N1 keeps the norm)"
 
 
 def _pivot(title: str, variants: Sequence[Variant], note: str) -> Table:
@@ -426,15 +477,33 @@ def _pivot(title: str, variants: Sequence[Variant], note: str) -> Table:
     lines: dict[tuple[str, str], dict[str, Variant]] = {}
     for variant in variants:
         lines.setdefault((variant.switches, variant.failures), {})[variant.convention] = variant
+    codes = [_code_of_line(line) for line in lines.values()]
     rows = tuple(
         (
             switches + (f"; FTE: {failures}" if failures else ""),
             *(f"{line[name].value:.6f}" if name in line else "" for name in conventions),
-            next(iter(line.values())).source.partition("; ")[0],
+            *([code] if any(codes) else []),
         )
-        for (switches, failures), line in lines.items()
+        for ((switches, failures), line), code in zip(lines.items(), codes, strict=True)
     )
-    return Table(title, ("combination", *conventions, "public code"), rows, note)
+    return Table(title, ("combination", *conventions, *(["public code"] if any(codes) else [])), rows, note)
+
+
+def _code_of_line(line: Mapping[str, Variant]) -> str:
+    """The public code behind a line: that of its pooling, or of its metrics in tests 6 to 8.
+
+    Nothing for scores as given: which code a convention belongs to is a table of its own.
+    """
+    first = next(iter(line.values()))
+    if first.switches == _AS_GIVEN:
+        return ""
+    if first.pooling_code:
+        codes = dict.fromkeys(code for variant in line.values() for code in variant.pooling_code.split(_OR))
+        return _OR.join(code for code in codes if code != _OURS) or _OURS
+    known = {name: variant.convention_code for name, variant in line.items() if variant.convention_code != _OURS}
+    if len(line) == 1 or not known:
+        return next(iter(known.values()), _OURS)
+    return "; ".join(f"{name}: {code}" for name, code in known.items())
 
 
 def _nearest_first(variants: Sequence[Variant], target: float, note: str) -> Table:
@@ -473,9 +542,14 @@ def _folder(run: Any, role: str) -> Path:
     inputs = [entry for entry in run.manifest.inputs if entry.role == role]
     for entry in inputs:
         path = Path(entry.path)
-        if not path.is_file() or path.stat().st_size != entry.size:
-            here = "" if path.is_absolute() else f" (looked for from {Path.cwd()})"
-            raise InputError(f"{path} is not there any more, or was changed{here}. Name the {role} with --{role}.")
+        here = "" if path.is_absolute() else f" (looked for from {Path.cwd()})"
+        if not path.is_file():
+            raise InputError(f"{path} is not there any more{here}. Name the {role} with --{role}.")
+        if path.stat().st_size != entry.size or not _has_content(path, entry.hash):
+            raise InputError(
+                f"{path} was changed since this run was made of it{here}. Name the {role} as they were with --{role}, "
+                "or evaluate again."
+            )
     if role == "predictions":  # list files that said whose the rows are belong to the data
         inputs = [entry for entry in inputs if not is_list(Path(entry.path))]
     files = [Path(entry.path) for entry in inputs if not entry.name]
@@ -485,3 +559,9 @@ def _folder(run: Any, role: str) -> Path:
     if len(roots) != 1:
         raise InputError(f"The {role} of this run lie in several folders. Name them with --{role}.")
     return Path(roots.pop())
+
+
+def _has_content(path: Path, stored: str) -> bool:
+    """Whether a file has the stored hash; a time stamp in its place says nothing about the content."""
+    is_hash = stored.removeprefix("sha256:").isalnum()
+    return not is_hash or has_hash(path, stored, InputError)
