@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.pairs import benchmark
-from evenhand.benchmarks.pairs.data import RACES, _samples, folds_of, read_bin
+from evenhand.benchmarks.pairs.data import RACES, _samples, folds_of, load_set, read_bin
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.benchmarks.pairs.tasks import folds_section
 from evenhand.cli.main import main
@@ -242,9 +242,12 @@ def test_lists_that_are_cut_off_or_have_other_folds_are_told(tmp_path: Path) -> 
         (tmp_path / "pairs.txt").write_text("\n".join(text) + "\n")
         return " ".join(task.load(tmp_path, PairSetOptions(**options)).warnings)
 
-    assert warnings(*lines, folds=2) == ""
+    assert warnings(*lines, folds=2, far=(0.1,)) == ""
     assert "line 1 says 2 folds, but 10 are used, as papers do; --set folds=2 follows the file" in warnings(*lines)
-    assert "2 folds of 2 × 5 pairs, 20 in all, but 19 follow. Is the file complete?" in warnings(*lines[:-1], folds=2)
+    assert "but 5 are used (folds=5); --set folds=2 follows the file" in warnings(*lines, folds=5)
+    expected = "2 folds of 2 × 5 pairs, 10 of one person and 10 of two, but 10 and 9 follow. Is the file complete?"
+    assert expected in warnings(*lines[:-1], folds=2)
+    assert "line 1 says 2 × 7 pairs, 7 of one person and 7 of two, but 10 and 10 follow" in warnings("7", *lines[1:])
     ordered = sorted(lines[1:], key=lambda line: line.startswith("One"))
     assert "2 of 2 folds have pairs of one kind only" in warnings(lines[0], *ordered, folds=2)
     itself = "1 of 20 pairs show one picture twice, which is always right: the first is pair 0"
@@ -298,3 +301,162 @@ def test_the_interpolated_rate_is_the_published_one_where_that_is_defined() -> N
 def test_the_samples_of_a_set_travel_to_another_process(tmp_path: Path) -> None:
     samples = _samples(["a.jpg", "b.jpg"], PairSetOptions(), tmp_path.joinpath)
     assert list(pickle.loads(pickle.dumps(samples))) == list(samples)  # noqa: S301 - our own
+
+
+def test_a_picture_that_a_bin_uses_many_times_is_kept_and_written_once(tmp_path: Path) -> None:
+    """A pickle of a megabyte can mention one text a hundred thousand times; each mention as bytes would fill memory."""
+    text = "x" * 1000  # as Python 2 wrote bytes
+    (tmp_path / "lfw.bin").write_bytes(pickle.dumps(([text] * 40, [True, False] * 10), protocol=2))
+    pictures, _, _ = read_bin(tmp_path / "lfw.bin")
+    assert len({id(one) for one in pictures}) == 1
+    dataset = load_set("pairs/lfw", tmp_path, PairSetOptions(), tmp_path / "cache")
+    assert len({sample.media[0] for sample in dataset.samples}) == 1
+
+
+def test_values_that_are_no_bytes_are_refused_rather_than_cut_to_eight_bits(tmp_path: Path) -> None:
+    (tmp_path / "lfw.bin").write_bytes(pickle.dumps(([np.array([300, 1])] * 40, [True] * 20)))
+    with pytest.raises(DataError, match="values from 1 to 300"):
+        read_bin(tmp_path / "lfw.bin")
+
+
+def test_pictures_of_a_list_that_are_damaged_or_not_there_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [line for one in range(5) for line in (f"a{one} 1 2", f"a{one} 1 b{one} 1")]
+    (tmp_path / "pairs.txt").write_text("\n".join(lines) + "\n")
+
+    def told() -> str:
+        assert main(["check", "pairs/lfw", "--data", str(tmp_path)]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "The pictures are not there" in told()
+    for name in (name for one in range(5) for name in (f"a{one}_0001", f"a{one}_0002", f"b{one}_0001")):
+        folder = tmp_path / name.partition("_")[0]
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.jpg").write_bytes(picture(1, np.random.default_rng(0)))
+    (tmp_path / "a3" / "a3_0002.jpg").unlink()
+    (tmp_path / "b4" / "b4_0001.jpg").write_bytes(b"no picture")
+    words = told()
+    assert "1 of 15 pictures are not there: a3/a3_0002.jpg. Their pairs count as wrong (missing=wrong)" in words
+    assert "1 picture can't be decoded: b4/b4_0001.jpg" in words
+
+
+def test_a_pair_of_two_people_that_names_one_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "pairs.txt").write_text("10\t1\nAnn\t1\tAnn\t2\n")
+    with pytest.raises(DataError, match=r"line 2: .* both are 'Ann'\. A pair of one person is 'name n m'"):
+        benchmark.find("pairs/lfw").load(tmp_path, PairSetOptions())
+
+
+def table_of(path: Path, header: str, *changed: str) -> Path:
+    """A table of twenty pairs; the first lines may be others."""
+    names = header.split(",")
+    lines = []
+    for pair in range(20):
+        same = pair % 2 == 0
+        cells = {
+            "p1": f"{pair}a.jpg",
+            "p2": f"{pair}b.jpg",
+            "label": str(int(same)),
+            "id1": f"n{pair}",
+            "id2": f"n{pair if same else pair + 100}",
+            "fold": str(pair // 2 + 1),
+            "att1": "asian_males",
+            "att2": "asian_males",
+        }
+        lines.append(",".join(cells[name] for name in names))
+    path.write_text("\n".join([header, *changed, *lines[len(changed) :]]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("header", "first", "message"),
+    [
+        ("p1,p2,label", "a,,1", "line 2, column p2: empty"),
+        ("p1,p2,label,id1,id2", "a,b,1,,", "line 2, column id1: empty. Fill it everywhere"),
+        ("p1,p2,label,fold", "a,b,1,", "line 2, column fold: empty"),
+        ("p1,p2,label", "a,b,maybe", "'maybe', but 1 .true, same, genuine. or 0"),
+        ("p1,p2,label,id1,id2", "a,b,0,x,x", "the label is 0 .two people., but id1 is 'x' and id2 'x'"),
+    ],
+)
+def test_a_line_of_a_table_that_lacks_something_is_refused(
+    tmp_path: Path, header: str, first: str, message: str
+) -> None:
+    path = table_of(tmp_path / "pairs.csv", header, first)
+    with pytest.raises(DataError, match=message):
+        benchmark.find("pairs/custom").load(path, PairSetOptions())
+
+
+def test_labels_in_words_and_other_separators_are_read(tmp_path: Path) -> None:
+    load = benchmark.find("pairs/custom").load
+    path = table_of(tmp_path / "pairs.csv", "p1,p2,label")
+    wanted = load(path, PairSetOptions()).truth.same.tolist()
+    text = path.read_text().replace(",1\n", ",same\n").replace(",0\n", ",Different\n").replace(",", ";")
+    path.write_text(text)
+    assert load(path, PairSetOptions()).truth.same.tolist() == wanted
+
+
+def test_folds_of_a_table_are_counted_as_numbers_and_named_where_folds_asks_for_others(tmp_path: Path) -> None:
+    load = benchmark.find("pairs/custom").load
+    path = table_of(tmp_path / "pairs.csv", "p1,p2,label,fold")
+    dataset = load(path, PairSetOptions())
+    assert dataset.truth.fold.tolist() == [pair // 2 for pair in range(20)]  # 10 comes after 9, not after 1
+    assert not any("column fold" in warning for warning in dataset.warnings)
+    warnings = load(path, PairSetOptions(folds=5)).warnings
+    assert any("its column fold has 10 folds, which are used; folds=5 is for tables" in each for each in warnings)
+
+
+def test_a_pair_with_one_unknown_group_is_not_across_groups(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "bfw.csv", "p1,p2,label,att1,att2", "0a.jpg,0b.jpg,1,,asian_males")
+    attribute = benchmark.find("pairs/bfw").load(path, PairSetOptions()).truth.attributes["race"]
+    assert not attribute.belongs("cross-group").any()
+    assert attribute.belongs("(missing)").tolist() == [True] + [False] * 19
+
+
+def test_pairs_listed_twice_and_pictures_of_two_people_are_told(tmp_path: Path) -> None:
+    first = ("a,b,1,x,x", "b,a,1,x,x", "a,c,0,z,y")
+    path = table_of(tmp_path / "pairs.csv", "p1,p2,label,id1,id2", *first)
+    warnings = " ".join(benchmark.find("pairs/custom").load(path, PairSetOptions()).warnings)
+    assert "1 of 20 pairs were listed before and count again: the first is pair 1 (b, a)" in warnings
+    assert "1 of 37 pictures are of one person in a pair and of another in the next, such as a." in warnings
+
+
+def test_rates_below_one_pair_are_told(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "pairs.csv", "p1,p2,label")
+    warnings = benchmark.find("pairs/custom").load(path, PairSetOptions(far=(0.001, 0.1))).warnings
+    assert any("10 pairs show two people: at FAR 0.001 none of them may be accepted" in each for each in warnings)
+
+
+def test_both_curves_of_a_report_have_the_same_axes(tmp_path: Path) -> None:
+    path = table_of(tmp_path / "pairs.csv", "p1,p2,label")
+    np.save(tmp_path / "scores.npy", np.linspace(0.1, 0.9, 20))
+    results = run("pairs/custom", tmp_path / "scores.npy", path)
+    axes = [
+        (curve.x_name, curve.y_name)
+        for curve in (results.get("ten-fold", "ROC over folds").value, results.get("separation", "ROC").value)
+    ]
+    assert axes[0] == axes[1]
+
+
+def test_every_set_has_a_title_for_its_tables() -> None:
+    assert all(benchmark.names.tasks.get(task.name) for task in benchmark.tasks)
+
+
+def test_rows_name_their_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = table_of(tmp_path / "pairs.csv", "p1,p2,label")
+    np.save(tmp_path / "scores.npy", np.linspace(0.9, 0.1, 20))
+    runs = ["--runs", str(tmp_path / "runs"), "--draws", "0"]
+    assert main(["evaluate", "pairs/custom", str(tmp_path / "scores.npy"), "--data", str(path), *runs]) == 0
+    (folder,) = (tmp_path / "runs").glob("pairs/custom/*/*")
+    capsys.readouterr()
+    assert main(["rows", str(folder), "--worst", "1", "--format", "csv"]) == 0
+    header, row = capsys.readouterr().out.splitlines()[:2]
+    cells = dict(zip(header.split(","), row.split(","), strict=True))
+    assert (cells["picture"], cells["picture_b"]) == ("18a.jpg", "18b.jpg")
+
+
+def test_the_demo_lists_no_pair_twice(tmp_path: Path) -> None:
+    from evenhand.benchmarks.pairs.demo import write_demo
+
+    (demo,) = write_demo(tmp_path)
+    warnings = benchmark.find("pairs/rfw").load(demo.data, PairSetOptions()).warnings
+    assert not any("listed before" in warning or "twice" in warning for warning in warnings)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.benchmarks.pairs import benchmark
+from evenhand.benchmarks.pairs import benchmark, codec
 from evenhand.cli.main import main
 from evenhand.core.errors import OptionError, PredictionError
 from evenhand.run import evaluate
@@ -189,3 +189,127 @@ def test_a_mirrored_pass_in_another_order_is_told(folder: Path) -> None:
     np.save(folder / "embeddings_flip.npy", np.random.default_rng(5).permutation(flipped))
     warnings = results_of(folder, folder, flip="sum").warnings
     assert any("The mirrored pass seems to be in another order" in warning for warning in warnings)
+
+
+@pytest.fixture
+def named(folder: Path) -> tuple[Path, list[list[str]]]:
+    """A table of the same pairs, and its lines with names and scores."""
+    vectors = np.load(folder / "embeddings.npy")
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    scores = np.sum(vectors[::2] * vectors[1::2], axis=1).astype(np.float64)
+    lines = [[f"{pair}a.jpg", f"{pair}b.jpg", str(pair % 2), f"{scores[pair]:.9f}"] for pair in range(PAIRS)]
+    (folder / "set.csv").write_text("p1,p2,label\n" + "".join(",".join(line[:3]) + "\n" for line in lines))
+    np.save(folder / "ordered.npy", np.array([float(line[3]) for line in lines]))
+    return folder / "set.csv", lines
+
+
+def custom(predictions: Path, data: Path, **options: Any) -> Any:
+    options = {"flip": "none", **options}
+    return evaluate(benchmark.find("pairs/custom"), predictions, data, options=options, draws=0).results
+
+
+def test_scores_are_found_by_their_pictures_in_whatever_order_lines_and_sides_stand(
+    folder: Path, named: tuple[Path, list[list[str]]]
+) -> None:
+    data, lines = named
+    wanted = custom(folder / "ordered.npy", data).get("verification", "TAR@FAR=0.1").value
+    order = np.random.default_rng(6).permutation(PAIRS)
+    mixed = [[*(lines[pair][:2] if pair % 2 else lines[pair][1::-1]), lines[pair][3]] for pair in order]
+    (folder / "mine.csv").write_text("p1,p2,score\n" + "".join(",".join(line) + "\n" for line in mixed))
+    results = custom(folder / "mine.csv", data)
+    assert results.get("verification", "TAR@FAR=0.1").value == wanted
+    assert not any("order" in warning for warning in results.warnings)
+    (folder / "mine.csv").write_text("pair,score\n" + "".join(f"{pair},{lines[pair][3]}\n" for pair in order))
+    assert custom(folder / "mine.csv", data).get("verification", "TAR@FAR=0.1").value == wanted
+
+
+def test_scores_of_other_pairs_are_not_taken_for_those_of_the_set(
+    folder: Path, named: tuple[Path, list[list[str]]]
+) -> None:
+    data, lines = named
+
+    def write(*some: list[str], header: str = "p1,p2,label,score") -> Path:
+        (folder / "mine.csv").write_text("\n".join([header, *(",".join(line) for line in some)]) + "\n")
+        return folder / "mine.csv"
+
+    results = custom(write(*lines[1:], ["x.jpg", "y.jpg", "1", "0.5"]), data)
+    assert results.coverage.missing == 1
+    assert any("1 of 60 lines are of pairs that the set does not have" in warning for warning in results.warnings)
+    with pytest.raises(PredictionError, match=r"no line names a pair of the set: the first is 'x\.jpg'"):
+        custom(write(["x.jpg", "y.jpg", "1", "0.5"]), data)
+    with pytest.raises(PredictionError, match=r"lines 2 and 62: one pair, .*, has two scores"):
+        custom(write(*lines, [*lines[0][:3], "0.77"]), data)
+    with pytest.raises(PredictionError, match=r"line 2, column label: 1, but pair 0 .* shows two people"):
+        custom(write(*([line[2], line[3]] for line in (lines[1], lines[0], *lines[2:])), header="label,score"), data)
+    with pytest.raises(PredictionError, match="column pair: '60' is no pair of the set"):
+        custom(write(["60", "0.5"], header="pair,score"), data)
+    with pytest.raises(PredictionError, match="Columns p1 and p2 would say which"):
+        custom(write(["0.5"], header="score"), data)
+
+
+def test_names_beside_a_file_of_embeddings_are_read_with_it(folder: Path) -> None:
+    wanted = accuracy(folder, folder, flip="none")
+    order = np.random.default_rng(7).permutation(2 * PAIRS)
+    mixed = np.load(folder / "embeddings.npy")[order]
+    below = folder / "mixed"
+    below.mkdir()
+    np.save(below / "mine.npy", mixed)
+    np.savez(below / "mine.npz", embeddings=mixed)
+    np.savez(folder / "named.npz", embeddings=mixed, pictures=order.astype(str))
+    (below / "pictures.csv").write_text("ROW,PICTURE\n" + "".join(f"{row},{who}\n" for row, who in enumerate(order)))
+    for path in (below / "mine.npy", below / "mine.npz", folder / "named.npz"):
+        assert accuracy(path, folder, flip="none") == wanted
+
+
+def test_embeddings_of_pictures_that_the_set_does_not_have_are_counted(folder: Path) -> None:
+    names = [str(row) for row in range(2 * PAIRS)]
+    (folder / "pictures.csv").write_text("PICTURE\n" + "\n".join(["other", *names[1:]]) + "\n")
+    warnings = results_of(folder, folder).warnings
+    assert any("1 of 120 embeddings are of pictures that the set does not have, such as 'other'" in w for w in warnings)
+
+
+def test_columns_of_pictures_that_say_nothing_of_rows_are_refused(folder: Path) -> None:
+    lines = [f"{row},{row}\n" for row in reversed(range(2 * PAIRS))]
+    (folder / "pictures.csv").write_text("index,file\n" + "".join(lines))
+    with pytest.raises(PredictionError, match="its columns are index, file; ROW and PICTURE"):
+        accuracy(folder, folder)
+
+
+def test_pictures_named_pair_by_pair_may_occur_in_several_pairs(folder: Path) -> None:
+    lines = [f"{pair % 7}.jpg,{pair}b.jpg,{pair % 2}\n" for pair in range(PAIRS)]
+    (folder / "set.csv").write_text("p1,p2,label\n" + "".join(lines))
+    wanted = custom(folder / "embeddings.npy", folder / "set.csv").get("ten-fold", "accuracy").value
+    names = [name for line in lines for name in line.split(",")[:2]]
+    (folder / "pictures.csv").write_text("PICTURE\n" + "\n".join(names) + "\n")
+    assert custom(folder / "embeddings.npy", folder / "set.csv").get("ten-fold", "accuracy").value == wanted
+
+
+def test_what_lies_beside_the_embeddings_and_is_not_evaluated_is_told(folder: Path) -> None:
+    np.save(folder / "scores.npy", np.zeros(PAIRS))
+    warnings = results_of(folder, folder).warnings
+    assert any("embeddings.npy is evaluated, scores.npy beside it is not" in warning for warning in warnings)
+
+
+def test_a_column_of_scores_is_scores_and_a_table_without_a_header_is_told(folder: Path) -> None:
+    scores = np.random.default_rng(8).uniform(-1, 1, PAIRS)
+    np.save(folder / "flat.npy", scores)
+    np.save(folder / "column.npy", scores[:, np.newaxis])
+    assert accuracy(folder / "column.npy", folder) == accuracy(folder / "flat.npy", folder)
+    (folder / "scores.csv").write_text("\n".join(map(str, scores)) + "\n")
+    with pytest.raises(PredictionError, match=r"line 1: .* is a score, but the name of the column was expected"):
+        accuracy(folder / "scores.csv", folder)
+
+
+@pytest.mark.parametrize("power", [100, -100, -165, -300])
+def test_a_scale_of_all_embeddings_changes_no_distance(folder: Path, power: int) -> None:
+    """Squares of values below 1e-154 are zero in double precision: such rows would be taken for zero vectors."""
+    vectors = np.load(folder / "embeddings.npy").astype(np.float64)
+    wanted = accuracy(folder, folder, flip="none")
+    np.save(folder / "scaled.npy", vectors * 10.0**power)
+    assert accuracy(folder / "scaled.npy", folder, flip="none") == wanted
+
+
+def test_lengths_beyond_the_largest_square_are_finite() -> None:
+    unit = codec._unit(np.array([[3e200, 4e200], [0.0, 0.0], [3.0, 4.0]]), None, Path("a.npy"))
+    assert unit[0] == pytest.approx([0.6, 0.8], abs=1e-15)
+    assert unit[1:].tolist() == [[0.0, 0.0], [0.6, 0.8]]

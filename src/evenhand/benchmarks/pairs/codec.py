@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.pairs.data import MIRRORED, PairSet
+from evenhand.benchmarks.pairs.data import LABELS, MIRRORED, PairSet, keys_of, pair_keys, stripped_cells
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
@@ -25,6 +25,8 @@ from evenhand.files.writing import make_folder
 from evenhand.search.sanity import embedding_warnings, score_warnings, separate_passes
 
 _ROWS_AT_ONCE = 1 << 16
+_ROUNDING = 1e-6  # of scores that somebody computed and wrote
+_SMALL = 1e-150  # the square of a smaller value may be zero
 EMBEDDINGS, FLIPPED, PICTURES = "embeddings.npy", "embeddings_flip.npy", "pictures.csv"
 
 
@@ -42,7 +44,8 @@ class _SubmittedArrays:
     vectors: Array | None = None
     flipped: Array | None = None
     names: tuple[str, ...] | None = None  # of the pictures, row by row; None: in the order of the set
-    lines: Array | None = None  # of the scores, in a table
+    table: DelimitedTable | None = None  # of the scores
+    warnings: tuple[str, ...] = ()
 
 
 class PairSetCodec(Codec[NDArray[np.float32]]):
@@ -52,17 +55,21 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
     example = (
         "embeddings.npy: rows 2i and 2i + 1 are pair i; embeddings_flip.npy beside it\n"
         "or embeddings.npy with pictures.csv:\nROW,PICTURE\n0,Aaron_Peirsol/Aaron_Peirsol_0001.jpg\n"
-        "or scores.npy, or a table with a column of scores, in the order of the pairs\n"
+        "or scores.npy, in the order of the pairs\n"
+        "or a table with a column of scores, in the order of the pairs or with p1 and p2:\np1,p2,score\n"
+        "Abel_Pacheco/Abel_Pacheco_0001.jpg,Abel_Pacheco/Abel_Pacheco_0004.jpg,0.71\n"
     )
 
     def read(self, path: Path, dataset: Dataset[PairSet], options: PairSetOptions) -> PairDistances:
         truth, given = dataset.truth, _read(Path(path), options)
+        given = _column_as_scores(given, len(truth))
         if given.vectors is None:
             return _of_scores(given, truth, options)
-        first, second = _rows(given, truth)
-        vectors, flipped, warnings = separate_passes(
+        first, second, warnings = _rows(given, truth)
+        vectors, flipped, notes = separate_passes(
             given.vectors, given.flipped, given.where, halves=options.halves, is_mirror_used=options.flip != "none"
         )
+        warnings = (*given.warnings, *warnings, *notes)
         if options.flip == "sum" and flipped is None:
             beside = FLIPPED if given.where.is_dir() else f"{given.where.stem}_flip.npy"
             beside = "an entry embeddings_flip" if given.where.suffix == ".npz" else beside
@@ -115,49 +122,90 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
 
 
 def _read(where: Path, options: PairSetOptions) -> _SubmittedArrays:
-    path, names = where, None
+    path = where
+    warnings: tuple[str, ...] = ()
     if where.is_dir():
         known = [where / name for name in (EMBEDDINGS, "scores.csv", "scores.npy")]
         there = [file for file in known if file.is_file()]
         if not there:
-            raise PredictionError(f"{where} has neither {EMBEDDINGS} nor scores.npy nor scores.csv.")
+            archives = ", ".join(sorted(file.name for file in where.glob("*.np[yz]")))
+            advice = f" It has {archives}: name the file itself." if archives else ""
+            raise PredictionError(f"{where} has neither {EMBEDDINGS} nor scores.npy nor scores.csv.{advice}")
         path = there[0]
+        if len(there) > 1:
+            unused = ", ".join(file.name for file in there[1:])
+            warnings = (f"{where}: {path.name} is evaluated, {unused} beside it is not.",)
         where = where if path.name == EMBEDDINGS else path
-    if path.suffix == ".csv":
-        table = read_table(path, problem=PredictionError)
-        return _SubmittedArrays(where, (table.fact,), _score_column(table, path, options), lines=table.lines)
+    if path.suffix.lower() == ".csv":
+        table = read_table(path, problem=PredictionError, separator=None)
+        return _SubmittedArrays(
+            where, (table.fact,), _score_column(table, path, options), table=table, warnings=warnings
+        )
     if path.suffix not in (".npy", ".npz"):
         raise PredictionError(f"{path}: a folder, a .npy, an .npz or a table of scores (.csv) was expected.")
-    facts: tuple[InputFact, ...] = (hash_of(path, PredictionError),)
     if path.suffix == ".npz":
-        arrays = read_npz(path, PredictionError)
-        vectors, flipped = (
-            next((arrays[name] for name in names if name in arrays), None)
-            for names in (("embeddings", "embs"), ("embeddings_flip", "flip", "embs_f"))
-        )
-        if vectors is None and "scores" not in arrays:
-            raise PredictionError(f"{path} holds {', '.join(arrays)}; embeddings or scores were expected.")
-        return _SubmittedArrays(where, facts, arrays.get("scores"), vectors, flipped)
-    array, flipped = read_npy(path, PredictionError), None
+        return _read_archive(path)
+    facts: tuple[InputFact, ...] = (hash_of(path, PredictionError),)
+    array, flipped, names = read_npy(path, PredictionError), None, None
     if array.ndim == 1 and path == where:
-        return _SubmittedArrays(where, facts, array)
+        return _SubmittedArrays(where, facts, array, warnings=warnings)
     beside = path.with_name(f"{path.stem}_flip.npy")
     if beside.is_file():
         flipped = read_npy(beside, PredictionError)
         facts += (hash_of(beside, PredictionError),)
-    if array.ndim == 2 and path != where and (where / PICTURES).is_file():
-        names, fact = _picture_names(where / PICTURES, len(array))
+    if array.ndim == 2 and path.with_name(PICTURES).is_file():
+        names, fact = _picture_names(path.with_name(PICTURES), len(array))
         facts += (fact,)
-    return _SubmittedArrays(where, facts, None, array, flipped, names)
+    return _SubmittedArrays(where, facts, None, array, flipped, names, warnings=warnings)
+
+
+def _read_archive(path: Path) -> _SubmittedArrays:
+    fact, arrays = hash_of(path, PredictionError), read_npz(path, PredictionError)
+    vectors, flipped, pictures = (
+        next((arrays[name] for name in names if name in arrays), None)
+        for names in (("embeddings", "embs"), ("embeddings_flip", "flip", "embs_f"), ("pictures",))
+    )
+    if vectors is None and "scores" not in arrays:
+        raise PredictionError(f"{path} holds {', '.join(arrays)}; embeddings or scores were expected.")
+    if vectors is None:
+        return _SubmittedArrays(path, (fact,), arrays["scores"])
+    names: tuple[str, ...] | None = None
+    facts: tuple[InputFact, ...] = (fact,)
+    if pictures is not None:
+        if pictures.shape != (len(vectors),) or pictures.dtype.kind != "U":
+            raise PredictionError(
+                f"{path}: pictures is an array of {pictures.dtype} with shape {pictures.shape}; the name of each of "
+                f"the {len(vectors):,} rows of embeddings was expected."
+            )
+        names = tuple(map(str, pictures))
+    elif vectors.ndim == 2 and path.with_name(PICTURES).is_file():
+        names, listed = _picture_names(path.with_name(PICTURES), len(vectors))
+        facts += (listed,)
+    unused = f"{path}: its embeddings are evaluated, its scores are not."
+    return _SubmittedArrays(
+        path, facts, None, vectors, flipped, names, warnings=(unused,) if "scores" in arrays else ()
+    )
+
+
+def _column_as_scores(given: _SubmittedArrays, pairs: int) -> _SubmittedArrays:
+    """One number for each pair in a column is scores, which embeddings of two pictures for each pair can't be."""
+    if given.vectors is None or given.names is not None or given.vectors.shape != (pairs, 1):
+        return given
+    return replace(given, scores=given.vectors, vectors=None)
 
 
 def _picture_names(path: Path, rows: int) -> tuple[tuple[str, ...], InputFact]:
     """The picture of every row of the embeddings; lines may stand in any order where they have a ROW."""
     import polars as pl
 
-    table = read_table(path, problem=PredictionError)
+    table = read_table(path, problem=PredictionError, separator=None)
     frame = table.frame
     columns = {name.strip().upper(): name for name in frame.columns}
+    if "ROW" not in columns and len(columns) > 1:
+        raise PredictionError(
+            f"{path}: its columns are {', '.join(frame.columns)}; ROW and PICTURE, or one column with the picture of "
+            "every row, were expected."
+        )
     picture = columns.get("PICTURE", frame.columns[-1])
     names = [str(name).strip() for name in frame[picture].to_list()]
     if len(names) != rows:
@@ -167,14 +215,11 @@ def _picture_names(path: Path, rows: int) -> tuple[tuple[str, ...], InputFact]:
         if not np.array_equal(np.sort(numbers), np.arange(rows)):
             raise PredictionError(f"{path}: ROW must have every number from 0 to {rows - 1:,} once.")
         names = [names[line] for line in np.argsort(numbers)]
-    again = next((name for name, count in Counter(names).items() if count > 1), None)
-    if again is not None:
-        raise PredictionError(f"{path}: picture {again!r} is named twice; which of its embeddings is meant?")
     return tuple(names), table.fact
 
 
-def _rows(given: _SubmittedArrays, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of both pictures of every pair; −1 where a picture has none."""
+def _rows(given: _SubmittedArrays, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
+    """The rows of both pictures of every pair, −1 where a picture has none; and what is not used, in words."""
     vectors = given.vectors
     assert vectors is not None
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
@@ -186,22 +231,44 @@ def _rows(given: _SubmittedArrays, truth: PairSet) -> tuple[NDArray[np.int64], N
         raise PredictionError(
             f"{given.where}: the mirrored pass has the shape {given.flipped.shape}, the embeddings {vectors.shape}."
         )
+    each = 2 * np.arange(len(truth))
     if given.names is not None:
-        rows = {name: row for row, name in enumerate(given.names)}
-        place = np.array([rows.get(name, -1) for name in truth.pictures], dtype=np.int64)
-        if not (place >= 0).any():
-            raise PredictionError(
-                f"{given.where}: no picture of the set is named in {PICTURES}, which has {given.names[0]!r}; the set "
-                f"has {truth.pictures[0]!r}."
-            )
-        return place[truth.first], place[truth.second]
+        in_order = np.stack([truth.first, truth.second], axis=1).reshape(-1).tolist()
+        if len(given.names) == len(in_order) and given.names == tuple(truth.pictures[place] for place in in_order):
+            return each, each + 1, ()
+        return _named_rows(given.names, truth, given.where)
     if len(vectors) != 2 * len(truth):
         raise PredictionError(
             f"{given.where} has {len(vectors):,} rows, but the set has {len(truth):,} pairs: write two rows per pair "
             f"({2 * len(truth):,}), in the order of the pictures, or add {PICTURES} (ROW, PICTURE)."
         )
-    each = 2 * np.arange(len(truth))
-    return each, each + 1
+    return each, each + 1, ()
+
+
+def _named_rows(
+    names: tuple[str, ...], truth: PairSet, where: Path
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
+    """As `_rows`, of embeddings whose pictures are named."""
+    rows = {name: row for row, name in enumerate(names)}
+    if len(rows) < len(names):
+        again = next(name for name, count in Counter(names).items() if count > 1)
+        raise PredictionError(f"{where}: picture {again!r} is named twice; which of its embeddings is meant?")
+    place = np.array([rows.get(name, -1) for name in truth.pictures], dtype=np.int64)
+    used = int((place >= 0).sum())
+    if not used:
+        raise PredictionError(
+            f"{where}: no picture of the set is named in {PICTURES}, which has {names[0]!r}; the set has "
+            f"{truth.pictures[0]!r}."
+        )
+    warnings: tuple[str, ...] = ()
+    if used < len(names):
+        known = set(truth.pictures)
+        other = next(name for name in names if name not in known)
+        warnings = (
+            f"{len(names) - used:,} of {len(names):,} embeddings are of pictures that the set does not have, such as "
+            f"{other!r}, and are not used.",
+        )
+    return place[truth.first], place[truth.second], warnings
 
 
 def _unit(vectors: Array, flipped: Array | None, where: Path) -> NDArray[np.float64]:
@@ -212,7 +279,13 @@ def _unit(vectors: Array, flipped: Array | None, where: Path) -> NDArray[np.floa
     if not np.isfinite(total).all():
         row = int(np.flatnonzero(~np.isfinite(total).all(axis=1))[0])
         raise PredictionError(f"{where}, row {row}: a value that is not a finite number.")
-    lengths = np.sqrt(np.einsum("ij,ij->i", total, total))
+    with np.errstate(over="ignore", under="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", total, total))
+    largest = np.abs(total).max(axis=1, initial=0.0)
+    extreme = np.isinf(lengths) | ((largest > 0) & (largest < _SMALL))
+    if extreme.any():  # all other rows keep the bits of the published way
+        total[extreme] /= largest[extreme, np.newaxis]
+        lengths[extreme] = np.sqrt(np.einsum("ij,ij->i", total[extreme], total[extreme]))
     total /= np.where(lengths == 0, 1.0, lengths)[:, np.newaxis]
     return total
 
@@ -234,18 +307,24 @@ def _of_scores(given: _SubmittedArrays, truth: PairSet, options: PairSetOptions)
             f"{given.where}: an array of {table.dtype} with shape {table.shape}; one number per pair was expected."
         )
     scores = table.astype(np.float64).reshape(-1)
-    if len(scores) != len(truth):
+    warnings = given.warnings
+    rows = np.arange(len(scores))
+    if given.table is not None:
+        rows, notes = _rows_of_pairs(given.table, scores, truth)
+        warnings += notes
+    elif len(scores) != len(truth):
         raise PredictionError(f"{given.where} has {len(scores):,} scores, but the set has {len(truth):,} pairs.")
+    scores = np.where(rows >= 0, scores[rows], np.nan)
 
-    def place(row: int) -> str:
-        return f"{given.where}, " + (f"entry {row}" if given.lines is None else f"line {given.lines[row]}")
+    def place(pair: int) -> str:
+        where = f"entry {pair}" if given.table is None else f"line {given.table.lines[rows[pair]]}"
+        return f"{given.where}, {where}"
 
     if np.isinf(scores).any():
         row = int(np.flatnonzero(np.isinf(scores))[0])
         raise PredictionError(f"{place(row)}: a score is infinite.")
     low, high = (-1.0, 1.0) if options.scores == "cosine" else (0.0, 4.0)
-    margin = 1e-6
-    wrong = np.flatnonzero((scores < low - margin) | (scores > high + margin))
+    wrong = np.flatnonzero((scores < low - _ROUNDING) | (scores > high + _ROUNDING))
     if len(wrong):
         raise PredictionError(
             f"{place(int(wrong[0]))}: {scores[wrong[0]]:g} lies outside {low:g} to {high:g}. "
@@ -253,20 +332,118 @@ def _of_scores(given: _SubmittedArrays, truth: PairSet, options: PairSetOptions)
         )
     distance = np.clip(2.0 - 2.0 * scores if options.scores == "cosine" else scores, 0.0, 4.0)
     coverage = _coverage(truth, int(np.isnan(scores).sum()), "pair without a score")
-    warnings = _direction_warnings(distance, truth, options)
+    order = "They are read in the order of the pairs; a table with p1 and p2 names them."
+    if given.table is not None and {"p1", "p2"} <= _columns(given.table).keys():
+        order = "Its columns p1 and p2 say which pair a line is about."
+    warnings += _direction_warnings(distance, truth, options, order)
     if coverage.missing:
         warnings += (_missing_warning(coverage.missing, len(truth), "score", options),)
     return PairDistances(distance, coverage, given.inputs, warnings, {"scores": options.scores})
 
 
-def _direction_warnings(distance: NDArray[np.float64], truth: PairSet, options: PairSetOptions) -> tuple[str, ...]:
+def _columns(table: DelimitedTable) -> dict[str, str]:
+    """The columns of a table by their names in lower case."""
+    return {name.strip().lower(): name for name in table.frame.columns}
+
+
+def _rows_of_pairs(
+    table: DelimitedTable, scores: NDArray[np.float64], truth: PairSet
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """(pairs,): the row of every pair in a table, −1 where it has none; and what is not used, in words.
+
+    Rows are found by the two pictures (p1 and p2, in either order), or by the number of the pair (pair, from 0); a
+    table with neither is in the order of the pairs. Labels in it must be those of the set.
+    """
+    columns, path = _columns(table), table.path
+    warnings: tuple[str, ...] = ()
+    if "p1" in columns and "p2" in columns:
+        rows, warnings = _rows_by_pictures(table, scores, truth)
+    elif "pair" in columns:
+        rows = _rows_by_number(table, len(truth))
+    elif len(scores) != len(truth):
+        raise PredictionError(
+            f"{path} has {len(scores):,} scores, but the set has {len(truth):,} pairs. Columns p1 and p2 would say "
+            "which pair a line is about."
+        )
+    else:
+        rows = np.arange(len(truth))
+    if "label" in columns:
+        labels = [LABELS.get(cell.lower()) for cell in stripped_cells(table, columns["label"])]
+        wrong = next((p for p in np.flatnonzero(rows >= 0).tolist() if labels[rows[p]] is (not truth.same[p])), None)
+        if wrong is not None:
+            raise PredictionError(
+                f"{path}, line {table.lines[rows[wrong]]}, column label: "
+                f"{table.frame[columns['label']][int(rows[wrong])]}, but pair {wrong} of the set "
+                f"({truth.pictures[truth.first[wrong]]}, {truth.pictures[truth.second[wrong]]}) shows "
+                f"{'one person' if truth.same[wrong] else 'two people'}. Are the lines in another order?"
+            )
+    return rows, warnings
+
+
+def _rows_by_pictures(
+    table: DelimitedTable, scores: NDArray[np.float64], truth: PairSet
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    columns, path = _columns(table), table.path
+    places = {name: place for place, name in enumerate(truth.pictures)}
+    first, second = (
+        np.array([places.get(name, -1) for name in stripped_cells(table, columns[side])], dtype=np.int64)
+        for side in ("p1", "p2")
+    )
+    if len(first) == len(truth) and np.array_equal(first, truth.first) and np.array_equal(second, truth.second):
+        return np.arange(len(truth)), ()
+    keys = np.where((first < 0) | (second < 0), -1, keys_of(first, second, len(truth.pictures)))
+    wanted = pair_keys(truth)
+    unknown = np.flatnonzero(~np.isin(keys, wanted))
+    written = [table.frame[columns[side]] for side in ("p1", "p2")]
+    if len(unknown) == len(keys):
+        raise PredictionError(
+            f"{path}: no line names a pair of the set: the first is {written[0][0]!r}, {written[1][0]!r}; the set has "
+            f"{truth.pictures[truth.first[0]]!r}, {truth.pictures[truth.second[0]]!r}."
+        )
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero((keys[order][1:] == keys[order][:-1]) & (keys[order][1:] >= 0))
+    differs = again[~np.isclose(scores[order][again], scores[order][again + 1], rtol=0, atol=_ROUNDING, equal_nan=True)]
+    if len(differs):
+        one, other = order[differs[0]], order[differs[0] + 1]
+        raise PredictionError(
+            f"{path}, lines {table.lines[one]} and {table.lines[other]}: one pair, {written[0][int(one)]}, "
+            f"{written[1][int(one)]}, has two scores, {scores[one]:g} and {scores[other]:g}."
+        )
+    warnings: tuple[str, ...] = ()
+    if len(unknown):
+        row = int(unknown[0])
+        warnings = (
+            f"{path}: {len(unknown):,} of {len(keys):,} lines are of pairs that the set does not have, such as line "
+            f"{table.lines[row]} ({written[0][row]}, {written[1][row]}), and are not used.",
+        )
+    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    return np.where(keys[order][at] == wanted, order[at], -1), warnings
+
+
+def _rows_by_number(table: DelimitedTable, pairs: int) -> NDArray[np.int64]:
+    rows = np.full(pairs, -1, dtype=np.int64)
+    for row, cell in enumerate(stripped_cells(table, _columns(table)["pair"])):
+        number = int(cell) if cell.isdecimal() and len(cell) < 12 else -1
+        if not 0 <= number < pairs or rows[number] >= 0:
+            problem = (
+                f"is named twice, first in line {table.lines[rows[number]]}"
+                if 0 <= number < pairs
+                else (f"is no pair of the set, which are numbered from 0 to {pairs - 1:,}")
+            )
+            raise PredictionError(f"{table.path}, line {table.lines[row]}, column pair: {cell!r} {problem}.")
+        rows[number] = row
+    return rows
+
+
+def _direction_warnings(
+    distance: NDArray[np.float64], truth: PairSet, options: PairSetOptions, order: str
+) -> tuple[str, ...]:
     """Whether scores say the opposite of what they should, or nothing about who is shown."""
     known = ~np.isnan(distance)
     opposite = {
         "cosine": "Higher must mean more alike: set scores=distance for squared distances.",
         "distance": "With scores=distance lower must mean more alike: set scores=cosine for cosines.",
     }
-    order = "They are read in the order of the pairs."
     return score_warnings(-distance[known], truth.same[known], order, opposite[options.scores])
 
 
@@ -293,8 +470,13 @@ def _score_column(table: DelimitedTable, path: Path, options: PairSetOptions) ->
     frame = table.frame
     names = {name.strip().lower(): name for name in frame.columns}
     wanted = options.column.strip().lower() or ("score" if "score" in names else "")
-    if not wanted and len(names) == 1:
+    if not wanted and len(names) == 1 and not _is_number(next(iter(names))):
         wanted = next(iter(names))
+    if len(names) == 1 and wanted not in names and _is_number(next(iter(names))):
+        raise PredictionError(
+            f"{path}, line 1: {frame.columns[0]} is a score, but the name of the column was expected. Add a first "
+            "line: score."
+        )
     if wanted not in names:
         there = ", ".join(frame.columns)
         if wanted:
@@ -308,6 +490,14 @@ def _score_column(table: DelimitedTable, path: Path, options: PairSetOptions) ->
             f"{path}, line {table.lines[wrong[0]]}, column {names[wanted]}: {cells[int(wrong[0])]!r} is no score."
         )
     return np.asarray(values.fill_null(float("nan")).to_numpy())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _people(truth: PairSet, first: Array, second: Array, rows: int) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from evenhand.core.errors import DataError, OptionError
 from evenhand.core.optional import cv2
 from evenhand.core.records import Attribute
 from evenhand.core.task import Dataset, InputFact, LazySamples, Sample
-from evenhand.files.delimited import read_table
+from evenhand.files.delimited import DelimitedTable, read_table
 from evenhand.files.inputs import opened_picture, read, too_many_pixels
 from evenhand.files.pickles import load_plain
 from evenhand.files.writing import write_file
@@ -29,6 +29,11 @@ from evenhand.files.writing import write_file
 MIRRORED = "/mirrored"  # at the end of a sample's id
 RACES = ("African", "Asian", "Caucasian", "Indian")  # of RFW
 CROSS = "cross-group"
+# What a label may be in a table, in any case.
+LABELS = {
+    **dict.fromkeys(("1", "1.0", "true", "same", "genuine"), True),
+    **dict.fromkeys(("0", "0.0", "false", "different", "impostor"), False),
+}
 UNKNOWN_PEOPLE = (
     "The file does not say who is in the pictures: pairs are treated as independent, though they may share people, and "
     "intervals may be too narrow."
@@ -53,6 +58,16 @@ class PairSet:
         return len(self.same)
 
 
+def pair_keys(truth: PairSet) -> NDArray[np.int64]:
+    """(pairs,): one number for the two pictures of a pair, whichever comes first."""
+    return keys_of(truth.first, truth.second, len(truth.pictures))
+
+
+def keys_of(first: NDArray[np.int64], second: NDArray[np.int64], pictures: int) -> NDArray[np.int64]:
+    """(pairs,): one number for two places among so many pictures, whichever comes first."""
+    return np.asarray(np.minimum(first, second) * pictures + np.maximum(first, second), dtype=np.int64)
+
+
 def folds_of(pairs: int, folds: int) -> NDArray[np.int64]:
     """(pairs,): contiguous folds in file order; the first ones have one pair more where it does not come out even.
 
@@ -72,9 +87,9 @@ def load_set(name: str, data: Path, options: PairSetOptions, cache: Path | None 
     """A set by its name: `NAME.bin`, or for LFW its pairs.txt; a `.bin`, text or table may be named itself."""
     data = Path(data)
     path = data if data.is_file() else _file_of(name, data)
-    if path.suffix == ".bin":
+    if path.suffix.lower() == ".bin":
         return _load_bin(name, path, options, cache)
-    if path.suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         return load_table(name, path, options)
     return _load_lists(name, {"": path}, path.parent, options)
 
@@ -97,14 +112,15 @@ def load_bfw(name: str, data: Path, options: PairSetOptions, cache: Path | None 
     data = Path(data)
     tables = [data] if data.is_file() else sorted(data.glob("bfw*.csv"))
     if len(tables) != 1:
-        there = ", ".join(path.name for path in tables) or "none"
-        raise DataError(f"{data} has {there}; one table of pairs like bfw-v0.1.5-datatable.csv was expected.")
+        there = ", ".join(path.name for path in tables) or "no bfw-*.csv"
+        advice = " Name the one that is meant." if tables else ""
+        raise DataError(f"{data} has {there}; one table of pairs like bfw-v0.1.5-datatable.csv was expected.{advice}")
     return load_table(name, tables[0], options)
 
 
 def load_table(name: str, path: Path, options: PairSetOptions) -> Dataset[PairSet]:
     """A table with p1, p2 and label, and where known fold, id1, id2 (people) and att1, att2 (groups, as in BFW)."""
-    table = read_table(path)
+    table = read_table(path, separator=None)
     columns = {column.strip().lower(): column for column in table.frame.columns}
     lacking = [column for column in ("p1", "p2", "label") if column not in columns]
     if lacking:
@@ -112,27 +128,78 @@ def load_table(name: str, path: Path, options: PairSetOptions) -> Dataset[PairSe
             f"{path}, line 1: no column {', '.join(lacking)}; it has {', '.join(table.frame.columns)}. A table of "
             "pairs has p1, p2, label and, where known, fold, id1, id2, att1, att2."
         )
+    cells = {name: stripped_cells(table, column) for name, column in columns.items() if name in _OF_PAIRS}
+    for name in (name for name in ("p1", "p2", "id1", "id2", "fold") if "" in cells.get(name, ())):
+        line = table.lines[cells[name].index("")]
+        advice = "" if name in ("p1", "p2") else f" Fill it everywhere, or leave the column {name} out."
+        raise DataError(f"{path}, line {line}, column {name}: empty.{advice}")
+    same = _labels(table, cells["label"])
+    people = (cells["id1"], cells["id2"]) if "id1" in cells and "id2" in cells else None
+    if people is not None:
+        _check_labels(table, same, people)
+    fold, warnings = _table_folds(path, cells.get("fold"), len(same), options)
+    attributes = _subgroups(cells["att1"], cells["att2"]) if "att1" in cells and "att2" in cells else {}
+    truth = _pair_set(name, (cells["p1"], cells["p2"]), same, fold, people, attributes)
+    media_folder = _media_folder((path.parent, path.parent.parent), truth.pictures)
+    return _dataset(truth, (table.fact,), _samples(truth.pictures, options, media_folder.joinpath), options, warnings)
 
-    def cells(column: str) -> list[str]:
-        return [str(cell).strip() for cell in table.frame[columns[column]].to_list()]
 
-    words = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
-    labels = [cell.lower() for cell in cells("label")]
-    wrong = next((row for row, cell in enumerate(labels) if cell not in words), None)
-    if wrong is not None:
-        raise DataError(f"{path}, line {table.lines[wrong]}, column label: {labels[wrong]!r}, but 0 or 1 was expected.")
-    same = np.array([words[cell] for cell in labels], dtype=np.bool_)
-    people = (cells("id1"), cells("id2")) if "id1" in columns and "id2" in columns else None
-    clash = [] if people is None else np.flatnonzero((np.array(people[0]) == np.array(people[1])) != same).tolist()
-    if people is not None and clash:
-        row = clash[0]
-        raise DataError(f"{path}, line {table.lines[row]}: label {labels[row]} of {people[0][row]}, {people[1][row]}.")
-    folds = cells("fold") if "fold" in columns else []
-    fold = np.unique(np.array(folds), return_inverse=True)[1].reshape(-1).astype(np.int64)
-    fold = fold if fold.any() else _asked_folds(path, len(same), options)
-    attributes = _subgroups(cells("att1"), cells("att2")) if "att1" in columns and "att2" in columns else {}
-    truth = _pair_set(name, (cells("p1"), cells("p2")), same, fold, people, attributes)
-    return _dataset(truth, (table.fact,), _samples(truth.pictures, options, path.parent.joinpath))
+_MOST_FOLDS = 1000
+_OF_PAIRS = ("p1", "p2", "label", "id1", "id2", "att1", "att2", "fold")
+
+
+def stripped_cells(table: DelimitedTable, column: str) -> list[str]:
+    """The entries of a column without blanks around them."""
+    return [str(cell).strip() for cell in table.frame[column].to_list()]
+
+
+def _labels(table: DelimitedTable, cells: Sequence[str]) -> NDArray[np.bool_]:
+    labels = [LABELS.get(cell.lower()) for cell in cells]
+    if None in labels:
+        row = labels.index(None)
+        raise DataError(
+            f"{table.path}, line {table.lines[row]}, column label: {cells[row][:80]!r}, but 1 (true, same, genuine) or "
+            "0 (false, different, impostor) was expected."
+        )
+    return np.array(labels, dtype=np.bool_)
+
+
+def _check_labels(table: DelimitedTable, same: NDArray[np.bool_], people: tuple[Sequence[str], Sequence[str]]) -> None:
+    """Labels and the people of a pair say the same."""
+    clash = np.flatnonzero((np.array(people[0]) == np.array(people[1])) != same)
+    if len(clash):
+        row = int(clash[0])
+        label = "1 (one person)" if same[row] else "0 (two people)"
+        raise DataError(
+            f"{table.path}, line {table.lines[row]}: the label is {label}, but id1 is {people[0][row]!r} and id2 "
+            f"{people[1][row]!r}."
+        )
+
+
+def _table_folds(
+    path: Path, cells: Sequence[str] | None, pairs: int, options: PairSetOptions
+) -> tuple[NDArray[np.int64], list[str]]:
+    """The folds of a table, in the order of their numbers; contiguous ones where it has none of its own."""
+    if cells is None or len(set(cells)) < 2:
+        one = f"{path}: its column fold has one fold; {options.folds} in the order of the pairs are used."
+        return _asked_folds(path, pairs, options), [one] if cells else []
+    try:
+        keys = np.array([float(cell) for cell in cells])
+    except ValueError:
+        keys = np.array(cells)
+    names, fold = np.unique(keys, return_inverse=True)
+    if len(names) > _MOST_FOLDS:
+        raise DataError(
+            f"{path}: the column fold has {len(names):,} different entries, at most {_MOST_FOLDS:,} were expected. Is "
+            "it the number of a fold?"
+        )
+    warnings = []
+    if len(names) != options.folds:
+        warnings.append(
+            f"{path}: its column fold has {len(names):,} folds, which are used; folds={options.folds} is for tables "
+            "without that column."
+        )
+    return fold.reshape(-1).astype(np.int64), warnings
 
 
 def _pair_set(
@@ -180,7 +247,7 @@ def read_bin(path: Path) -> tuple[list[bytes], NDArray[np.bool_], InputFact]:
         raise DataError(
             f"{path} holds no list of pictures and list of labels. Is it a verification set of insightface?"
         )
-    pictures = [_bytes(picture, path, place) for place, picture in enumerate(content[0])]
+    pictures = _encoded_pictures(content[0], path)
     labels = list(content[1].ravel() if isinstance(content[1], np.ndarray) else content[1])
     if len(pictures) % 2:
         raise DataError(f"{path} has {len(pictures):,} pictures, an odd number: pair i is pictures 2i and 2i + 1.")
@@ -190,7 +257,7 @@ def read_bin(path: Path) -> tuple[list[bytes], NDArray[np.bool_], InputFact]:
         )
     wrong = next((place for place, label in enumerate(labels) if np.ndim(label) or label not in (0, 1)), None)
     if wrong is not None:
-        raise DataError(f"{path}: label {wrong} is {labels[wrong]!r}, but true or false was expected.")
+        raise DataError(f"{path}: label {wrong} is {repr(labels[wrong])[:80]}, but true or false was expected.")
     return pictures, np.array([bool(label) for label in labels], dtype=np.bool_), source.fact
 
 
@@ -200,17 +267,20 @@ def _load_bin(name: str, path: Path, options: PairSetOptions, cache: Path | None
     numbers = tuple(str(number) for number in range(len(pictures)))
     folds = _asked_folds(path, len(same), options)
     truth = PairSet(name, numbers, 2 * each, 2 * each + 1, same, folds, None, encoded=tuple(pictures))
+    known: dict[int, int] = {}
+    first_use = [known.setdefault(id(picture), place) for place, picture in enumerate(pictures)]
 
     def picture_in(cache: Path, name: str) -> Path:
         """The picture, written to the cache of the runs when a model is to see it."""
-        encoded = pictures[int(name)]
+        place = first_use[int(name)]  # a picture that the file uses again is written once
+        encoded = pictures[place]
         kind = "png" if encoded.startswith(b"\x89PNG") else "jpg"
-        picture = cache / "pairs" / fact.hash[:16] / f"{int(name):06d}.{kind}"
+        picture = cache / "pairs" / fact.hash[:16] / f"{place:06d}.{kind}"
         if not picture.is_file():
             write_file(picture, encoded, flush=False)
         return picture
 
-    return _dataset(truth, (fact,), _samples(numbers, options, partial(picture_in, cache) if cache else None))
+    return _dataset(truth, (fact,), _samples(numbers, options, partial(picture_in, cache) if cache else None), options)
 
 
 def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: PairSetOptions) -> Dataset[PairSet]:
@@ -218,7 +288,7 @@ def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: Pai
     facts, pairs, fold, group, warnings = [], [], [], [], []
     for place, (race, path) in enumerate(lists.items()):
         lines, header, fact = _read_list(path, f"{race}/" if race else "")
-        warnings += _header_warnings(path, header, len(lines), options)
+        warnings += _header_warnings(path, header, [one == other for _, (one, other) in lines], options)
         facts.append(fact)
         pairs += lines
         fold.append(_asked_folds(path, len(lines), options))
@@ -227,25 +297,33 @@ def _load_lists(name: str, lists: Mapping[str, Path], folder: Path, options: Pai
     same = np.array([one == other for one, other in zip(*people, strict=True)], dtype=np.bool_)
     attributes = {"race": Attribute.coded(np.concatenate(group), tuple(lists))} if len(lists) > 1 else {}
     truth = _pair_set(name, pictures, same, np.concatenate(fold), people, attributes)
-    media_folder = _media_folder(folder, next(iter(lists.values())), truth.pictures)
-    return _dataset(truth, tuple(facts), _samples(truth.pictures, options, media_folder.joinpath), warnings)
+    # RFW itself has test/data/RACE/… beside test/txts/RACE/RACE_pairs.txt.
+    unpacked = next(iter(lists.values())).parent.parent.parent / "data"
+    media_folder = _media_folder((folder, unpacked), truth.pictures)
+    return _dataset(truth, tuple(facts), _samples(truth.pictures, options, media_folder.joinpath), options, warnings)
 
 
-def _header_warnings(path: Path, header: Sequence[int], pairs: int, options: PairSetOptions) -> list[str]:
-    """Whether a list has as many pairs as its first line says (folds and pairs of each kind), in as many folds."""
-    if len(header) != 2:
+def _header_warnings(path: Path, header: Sequence[int], same: Sequence[bool], options: PairSetOptions) -> list[str]:
+    """Whether a list has as many pairs of each kind as its first line says, in as many folds.
+
+    The first line has the number of folds and of pairs of each kind, or in LFW's View 1 the latter alone.
+    """
+    if not header:
         return []
-    folds, of_each_kind = header
+    folds, of_each_kind = header if len(header) == 2 else (1, header[0])
+    genuine, impostor, expected = sum(same), len(same) - sum(same), folds * of_each_kind
     warnings = []
-    if pairs != 2 * folds * of_each_kind:
+    if (genuine, impostor) != (expected, expected):
+        parts = f"{folds} folds of 2 × {of_each_kind} pairs" if folds > 1 else f"2 × {of_each_kind} pairs"
         warnings.append(
-            f"{path}: line 1 says {folds} folds of 2 × {of_each_kind} pairs, {2 * folds * of_each_kind:,} in all, but "
-            f"{pairs:,} follow. Is the file complete?"
+            f"{path}: line 1 says {parts}, {expected:,} of one person and {expected:,} of two, but {genuine:,} and "
+            f"{impostor:,} follow. Is the file complete?"
         )
     if folds != options.folds and folds > 1:
+        asked = ", as papers do" if options.folds == 10 else f" (folds={options.folds})"
         warnings.append(
-            f"{path}: line 1 says {folds} folds, but {options.folds} are used, as papers do; --set folds={folds} "
-            "follows the file."
+            f"{path}: line 1 says {folds} folds, but {options.folds} are used{asked}; --set folds={folds} follows the "
+            "file."
         )
     return warnings
 
@@ -268,25 +346,34 @@ def _read_list(path: Path, within: str) -> tuple[list[tuple[list[str], list[str]
         who, numbers = (cells[::2], cells[1::2]) if len(cells) == 4 else (cells[:1] * 2, cells[1:])
         try:
             pictures = [f"{within}{one}/{one}_{int(count):04d}.jpg" for one, count in zip(who, numbers, strict=True)]
-            if (len(cells) == 4 and who[0] == who[1]) or min(map(int, numbers)) < 0:
+            if min(map(int, numbers)) < 0:
                 raise ValueError(line)
         except ValueError:
             raise DataError(
                 f"{path}, line {number}: {line[:80]!r}; 'name n m' (one person) or 'name n name m' (two) was expected. "
                 "Names that have blanks need tabs between the columns."
             ) from None
+        if len(cells) == 4 and who[0] == who[1]:
+            raise DataError(
+                f"{path}, line {number}: {line[:80]!r} is written as a pair of two people, but both are {who[0]!r}. A "
+                "pair of one person is 'name n m'."
+            )
         pairs.append((pictures, [f"{within}{person}" for person in who]))
     return pairs, header, source.fact
 
 
 def _dataset(
-    truth: PairSet, inputs: tuple[InputFact, ...], samples: Sequence[Sample], warnings: Sequence[str] = ()
+    truth: PairSet,
+    inputs: tuple[InputFact, ...],
+    samples: Sequence[Sample],
+    options: PairSetOptions,
+    warnings: Sequence[str] = (),
 ) -> Dataset[PairSet]:
     count, folds = len(truth), int(truth.fold.max(initial=-1)) + 1
     if count < 10:
         raise DataError(f"{inputs[0].path} has {count} pairs; ten folds need at least ten.")
     genuine = int(truth.same.sum())
-    warnings = (*warnings, *_content_warnings(truth, folds))
+    warnings = (*warnings, *_content_warnings(truth, folds), *_rate_warnings(count - genuine, options))
     return Dataset(
         version=truth.name,
         samples=samples,
@@ -308,6 +395,8 @@ def _content_warnings(truth: PairSet, folds: int) -> Iterator[str]:
     """What about the pairs of a set limits its results."""
     if truth.people is None:
         yield UNKNOWN_PEOPLE
+    else:
+        yield from _people_warning(truth)
     genuine, total = (np.bincount(truth.fold, kind, minlength=folds) for kind in (truth.same, None))
     if genuine.sum() in (0, len(truth)):
         shown = "one person" if genuine.any() else "two people"
@@ -323,6 +412,39 @@ def _content_warnings(truth: PairSet, folds: int) -> Iterator[str]:
         yield (
             f"{len(with_itself):,} of {len(truth):,} pairs show one picture twice, which is always right: the first is "
             f"pair {row} ({truth.pictures[truth.first[row]]})."
+        )
+    again = np.delete(np.arange(len(truth)), np.unique(pair_keys(truth), return_index=True)[1])
+    if len(again):
+        row = int(again[0])
+        both = f"{truth.pictures[truth.first[row]]}, {truth.pictures[truth.second[row]]}"
+        yield (
+            f"{len(again):,} of {len(truth):,} pairs were listed before and count again: the first is pair {row} "
+            f"({both})."
+        )
+
+
+def _people_warning(truth: PairSet) -> Iterator[str]:
+    """Whether a picture is of two people: then pairs are resampled with the wrong ones."""
+    assert truth.people is not None
+    place, who = np.concatenate([truth.first, truth.second]), np.concatenate(truth.people)
+    person = np.zeros(len(truth.pictures), dtype=np.int64)
+    person[place] = who
+    wrong = np.unique(place[person[place] != who])
+    if len(wrong):
+        yield (
+            f"{len(wrong):,} of {len(truth.pictures):,} pictures are of one person in a pair and of another in the "
+            f"next, such as {truth.pictures[wrong[0]]}. Are the columns id1 and id2 right?"
+        )
+
+
+def _rate_warnings(impostors: int, options: PairSetOptions) -> Iterator[str]:
+    """Rates that so few pairs of two people can't show."""
+    too_low = [rate for rate in options.far if 0 < rate * impostors < 1]
+    if too_low:
+        rates = ", ".join(f"{rate:g}" for rate in too_low)
+        yield (
+            f"{impostors:,} pairs show two people: at FAR {rates} none of them may be accepted, so TAR is that at no "
+            "false accept at all."
         )
 
 
@@ -355,17 +477,13 @@ def _file_of(name: str, folder: Path) -> Path:
     return there[0]
 
 
-def _media_folder(folder: Path, list_path: Path, pictures: Sequence[str]) -> Path:
-    """The folder below which the first picture is; LFW and RFW are unpacked into one of several.
+_UNPACKED = ("lfw", "lfw-deepfunneled", "data", "images", "RFW", "test/data", "bfw-cropped-aligned")
 
-    RFW itself has `test/data/RACE/…` beside `test/txts/RACE/RACE_pairs.txt`.
-    """
-    names = ("lfw", "lfw-deepfunneled", "data", "images", "RFW", "test/data")
-    beside = list_path.parent.parent.parent / "data"
-    for place in (folder, *(folder / name for name in names), beside):
-        if pictures and (place / pictures[0]).is_file():
-            return place
-    return folder
+
+def _media_folder(folders: Sequence[Path], pictures: Sequence[str]) -> Path:
+    """The folder below which the first pictures are; sets are unpacked into one of several. The first, if none is."""
+    places = [place for folder in folders for place in (folder, *(folder / name for name in _UNPACKED))]
+    return next((place for place in places for name in pictures[:10] if (place / name).is_file()), folders[0])
 
 
 def _subgroups(first: Sequence[str], second: Sequence[str]) -> dict[str, Attribute]:
@@ -378,7 +496,8 @@ def _subgroups(first: Sequence[str], second: Sequence[str]) -> dict[str, Attribu
             continue
         code = {level: place for place, level in enumerate((*levels, CROSS))}
         both = [(parts[one][word], parts[other][word]) for one, other in zip(first, second, strict=True)]
-        codes = np.array([code.get(one, len(code)) if one == other else code[CROSS] for one, other in both])
+        unknown = len(code)  # of one side is enough
+        codes = np.array([code[one if one == other else CROSS] if one and other else unknown for one, other in both])
         attributes[name] = Attribute.coded(codes, tuple(code))
     return attributes
 
@@ -389,6 +508,16 @@ def _words(cell: str) -> tuple[str, str, str]:
     return cell.strip().lower(), race, gender.removesuffix("s") if race else ""
 
 
+def _encoded_pictures(entries: Any, path: Path) -> list[bytes]:
+    """The bytes of every picture; one that the pickle uses again is kept once, however often that is."""
+    entries = list(entries)  # kept, lest two have one identity
+    known: dict[int, bytes] = {}
+    for place, entry in enumerate(entries):
+        if id(entry) not in known:
+            known[id(entry)] = _bytes(entry, path, place)
+    return [known[id(entry)] for entry in entries]
+
+
 def _bytes(picture: Any, path: Path, place: int) -> bytes:
     if isinstance(picture, bytes | bytearray):
         return bytes(picture)
@@ -397,7 +526,12 @@ def _bytes(picture: Any, path: Path, place: int) -> bytes:
     found = type(picture).__name__
     if isinstance(picture, np.ndarray):
         is_flat = picture.size == max(picture.shape, default=1)  # OpenCV also made columns of bytes
-        if picture.dtype.kind in "uiS" and is_flat:
+        is_bytes = picture.dtype.kind == "S" or picture.dtype == np.int8
+        if picture.dtype.kind in "ui" and is_flat and not is_bytes:
+            is_bytes = not picture.size or (int(picture.min()) >= 0 and int(picture.max()) <= 255)
+        if is_bytes and is_flat:
             return picture.tobytes() if picture.dtype.kind == "S" else picture.astype(np.uint8).tobytes()
         found = f"an array of {picture.dtype} with shape {picture.shape}"
+        if picture.dtype.kind in "ui" and is_flat:
+            found += f" and values from {picture.min()} to {picture.max()}"
     raise DataError(f"{path}: picture {place} is {found}, but the bytes of a PNG or JPEG were expected.")

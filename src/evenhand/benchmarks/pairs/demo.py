@@ -24,6 +24,7 @@ from evenhand.scenes.saving import save_face
 
 PLANTED, UNLUCKY = "African", "Indian"
 PEOPLE, PAIRS, DIMENSIONS = 150, 150, 64  # of each race; pairs of each kind
+PICTURES = 8  # of each person
 _NOISE, _MORE_NOISE = 0.14, 0.06
 _DRAW = 1  # of those tried, the first in which the unlucky race fares a little worse by chance
 
@@ -39,18 +40,22 @@ def write_demo(folder: Path) -> Sequence[Demo]:
         noise = _NOISE + (_MORE_NOISE if race == PLANTED else 0.0)
         centre = rng.normal(size=(PEOPLE, DIMENSIONS))
         centre /= np.linalg.norm(centre, axis=1, keepdims=True)
-        lines = [f"10\t{PAIRS // 10}"]
+        lines, listed = [f"10\t{PAIRS // 10}"], set()
         for _ in range(10):
             for same in (True, False):
                 for _ in range(PAIRS // 10):
                     first, second = rng.choice(PEOPLE, 2, replace=False)
-                    numbers = rng.choice(np.arange(1, 9), 2, replace=False)
+                    numbers = rng.choice(np.arange(1, PICTURES + 1), 2, replace=False)
+                    second = first if same else second
+                    while (pair := frozenset({(first, numbers[0]), (second, numbers[1])})) in listed or len(pair) < 2:
+                        numbers[1] = numbers[1] % PICTURES + 1  # no pair is listed twice
+                    listed.add(pair)
                     lines.append(
                         f"p{first}\t{numbers[0]}\t{numbers[1]}"
                         if same
                         else f"p{first}\t{numbers[0]}\tp{second}\t{numbers[1]}"
                     )
-                    for person, picture in zip((first, first if same else second), numbers, strict=True):
+                    for person, picture in zip((first, second), numbers, strict=True):
                         shown.add((race, int(person), int(picture)))
                         face = centre[person] + rng.normal(size=DIMENSIONS) * noise
                         vectors.append(face + rng.normal(size=DIMENSIONS) * 0.03)

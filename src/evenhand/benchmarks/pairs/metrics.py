@@ -253,7 +253,7 @@ class FoldedTar(_OfFolds):
 
 
 def _values(counts: FoldCounts, shared: int) -> tuple[float, float, float]:
-    """Accuracy over folds, accuracy at the shared threshold, and the standard deviation over folds."""
+    """Accuracy over folds, accuracy at the threshold for all, and the standard deviation over folds."""
     folded, _ = folded_accuracy(counts)
     total = counts.pairs.sum()
     own = (float(np.mean(folded)), float(np.std(folded))) if len(folded) else (np.nan, np.nan)
@@ -269,4 +269,4 @@ def _curve(counts: FoldCounts) -> Curve | Undefined:
     for accepted, total in ((counts.accepted_different, counts.different), (counts.accepted_same, counts.same)):
         pairs = total[there, None]
         rates.append(np.mean(accepted[there] / np.where(pairs > 0, pairs, 1.0), 0))
-    return Curve(rates[0], rates[1], "FPR", "TPR", THRESHOLDS)
+    return Curve(rates[0], rates[1], "false match rate", "true accept rate", THRESHOLDS)

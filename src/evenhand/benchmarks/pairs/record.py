@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from evenhand.benchmarks.pairs.metrics import (
     shared_threshold,
 )
 from evenhand.benchmarks.pairs.options import PairSetOptions
-from evenhand.core.records import Records
+from evenhand.core.records import Array, LazyColumns, Records
 from evenhand.core.task import Dataset, Tools
 from evenhand.core.view import SampleView
 
@@ -30,7 +31,8 @@ def record_pairs(
 ) -> Iterator[Records]:
     """Rows in the order of the set; `unit` and `unit_b` are the people, or the pair itself where they are not known.
 
-    `score` is the negated distance, −∞ for a pair without an embedding: it is never accepted.
+    `score` is the negated distance, −∞ for a pair without an embedding: it is never accepted. `picture` and
+    `picture_b` are the names of the pictures, in a `.bin` their numbers.
     """
     truth = dataset.truth
     distance = predictions.content
@@ -40,9 +42,12 @@ def record_pairs(
         if truth.people is None
         else dict(zip(("unit", "unit_b"), truth.people, strict=True))
     )
-    yield Records(
+    columns = LazyColumns(
+        len(truth),
         {
             "item": np.arange(len(truth)),
+            "picture": partial(_names, truth, truth.first),
+            "picture_b": partial(_names, truth, truth.second),
             **units,
             "fold": truth.fold,
             "same": truth.same,
@@ -51,8 +56,12 @@ def record_pairs(
             "failed": missing,
             "left_out": missing & (options.missing == "exclude"),
         },
-        dict(truth.attributes),
     )
+    yield Records(columns, dict(truth.attributes))
+
+
+def _names(truth: PairSet, pictures: Array) -> Array:
+    return np.asarray(np.array(truth.pictures)[pictures])
 
 
 def fold_facts(rows: Records, options: PairSetOptions) -> Mapping[str, Any]:

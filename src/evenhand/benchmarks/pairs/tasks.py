@@ -122,16 +122,52 @@ def _shared_tables(results: Results, title: str, races: Sequence[str]) -> Iterat
 
 
 def inspect_set(dataset: Dataset[PairSet], data: Path, options: PairSetOptions) -> CheckReport:
-    """The counts of a set, and the pictures of a `.bin` that can't be decoded."""
-    findings: tuple[Finding, ...] = ()
-    broken = [place for place, picture in enumerate(dataset.truth.encoded) if not decoded(picture)]
-    if broken:
-        some = ", ".join(map(str, broken[:10])) + (", …" if len(broken) > 10 else "")
-        treated = "are left out and counted" if options.missing == "exclude" else "count as wrong"
-        count = "1 picture" if len(broken) == 1 else f"{len(broken):,} pictures"
-        message = f"{count} can't be decoded: {some}. Their pairs {treated} (missing={options.missing})."
-        findings = (Finding("warning", str(data), message),)
+    """The counts of a set, and the pictures that are not there or can't be decoded."""
+    findings = tuple(Finding(level, str(data), message) for level, message in _picture_problems(dataset, options))
     return CheckReport(findings, tables=counts_of(dataset))
+
+
+def _picture_problems(dataset: Dataset[PairSet], options: PairSetOptions) -> Iterator[tuple[str, str]]:
+    truth = dataset.truth
+    treated = "are left out and counted" if options.missing == "exclude" else "count as wrong"
+    consequence = f"Their pairs {treated} (missing={options.missing})."
+    if truth.encoded:
+        is_decoded: dict[int, bool] = {}  # by identity: a file may use one picture many times
+        for picture in truth.encoded:
+            if id(picture) not in is_decoded:
+                is_decoded[id(picture)] = decoded(picture)
+        broken = [str(place) for place, picture in enumerate(truth.encoded) if not is_decoded[id(picture)]]
+    else:
+        passes = len(dataset.samples) // len(truth.pictures)
+        paths = [dataset.samples[passes * place].media[0] for place in range(len(truth.pictures))]
+        absent = [name for name, path in zip(truth.pictures, paths, strict=True) if not path.is_file()]
+        if len(absent) == len(paths):
+            yield (
+                "note",
+                f"The pictures are not there: {paths[0]} does not exist. `evenhand predict` needs them; embeddings and "
+                "scores can be evaluated without.",
+            )
+            return
+        if absent:
+            count = f"{len(absent):,} of {len(paths):,} pictures"
+            yield "warning", f"{count} are not there: {_some(absent)}. {consequence}"
+        lacking = set(absent)
+        there = [(name, path) for name, path in zip(truth.pictures, paths, strict=True) if name not in lacking]
+        broken = [name for name, path in there if not _is_decoded(path)]
+    if broken:
+        count = "1 picture" if len(broken) == 1 else f"{len(broken):,} pictures"
+        yield "warning", f"{count} can't be decoded: {_some(broken)}. {consequence}"
+
+
+def _is_decoded(path: Path) -> bool:
+    try:
+        return decoded(path.read_bytes())
+    except OSError:
+        return False
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
 
 
 def _task(
