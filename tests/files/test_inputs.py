@@ -1,6 +1,8 @@
 """Files as they are read: what is no file, and what no reader foresaw, in words."""
 
+import hashlib
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,18 @@ def test_what_a_shell_hands_over_as_a_file_is_read(tmp_path: Path):
     os.close(writing)
     assert inputs.read(Path(f"/dev/fd/{reading}")).data == b"a,b\n"
     os.close(reading)
+
+
+def test_a_content_has_its_blake3_and_marked_as_such_its_sha256(tmp_path: Path):
+    path = tmp_path / "labels.csv"
+    path.write_bytes(b"a,b\n" * 600_000)  # more than is read at once
+    source, sha256 = inputs.read(path), hashlib.sha256(path.read_bytes()).hexdigest()
+    assert inputs.hash_of(path) == source.fact
+    for has_hash in (source.has_hash, partial(inputs.has_hash, path)):
+        assert has_hash(source.fact.hash)
+        assert has_hash(f"sha256:{sha256}")
+        others = ("", "sha256:", sha256, f"blake3:{source.fact.hash}", f"sha256:{source.fact.hash}")
+        assert not any(map(has_hash, others))
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,9 @@ from evenhand.engines import parse
 from evenhand.run import evaluate
 from evenhand.run.analysis import UNCOUNTED
 from evenhand.stats.comparison import compare
-from evenhand.store.differences import diff
-from evenhand.store.manifest import FORMAT, code_facts
+from evenhand.store.damaged import inspect_run
+from evenhand.store.differences import Change, diff
+from evenhand.store.manifest import FORMAT, Input, Media, code_facts
 from evenhand.store.runs import open_run, run_folders
 
 QUICK = {"draws": 0, "permutations": 0}
@@ -220,13 +221,66 @@ def test_runs_of_format_1_are_read_compared_and_checked_by_their_own_hashes(tmp_
     assert [file.hash for file in read.manifest.inputs] == [
         f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}" for path in (data / "faces.json", predictions)
     ]
-    assert diff(read, after).is_empty
+    difference = diff(read, after)
+    assert difference.facts == (Change("hash of inputs", "SHA-256", "BLAKE3"),)
+    assert (difference.inputs, difference.values, difference.rows.changed) == ((), (), 0)
     part = next((before.folder / "records").glob("*.parquet"))
     part.write_bytes(part.read_bytes() + b"more")
     with pytest.raises(RunError, match="content has changed"):
         open_run(before.folder).records()
     (before.folder / "results.json").write_bytes((before.folder / "results.json").read_bytes() + b"\n")
     assert "was changed after the run was written" in " ".join(open_run(before.folder).results.warnings)
+
+
+def test_inputs_whose_hashes_are_of_one_kind_are_compared_by_them_in_runs_of_two_formats(
+    tmp_path: Path, tiny_data: Files
+):
+    data, predictions = tiny_data
+    first, second = (evaluate(tiny.task, predictions, data, runs=tmp_path / name, **QUICK) for name in ("a", "b"))
+    in_format_1(first.folder)
+    before, now = open_run(first.folder), open_run(second.folder)
+    media = Media(1, 10, 0, hashed=False, sha256="earlier")
+    weights = Input("data", "weights.pt", "weights.pt", 10, "sha256:0")
+    before = replace(before, manifest=replace(before.manifest, inputs=(weights,), media=media))
+    changed = (replace(weights, hash="sha256:1"),), replace(media, sha256="later")
+    now = replace(now, manifest=replace(now.manifest, inputs=changed[0], media=changed[1]))
+    assert diff(before, now).inputs == (
+        Change("data: weights.pt", "sha256:0", "sha256:1"),
+        Change("media", "earlier", "later"),
+    )
+    of_content = (
+        replace(run, manifest=replace(run.manifest, media=replace(media, hashed=True, sha256=name)))
+        for run, name in ((before, "SHA-256 of all"), (now, "BLAKE3 of all"))
+    )
+    assert [change.name for change in diff(*of_content).inputs] == ["data: weights.pt"]
+
+
+def test_a_damaged_manifest_of_format_1_still_names_the_inputs(tmp_path: Path, tiny_data: Files):
+    data, predictions = tiny_data
+    folder = evaluate(tiny.task, predictions, data, runs=tmp_path, **QUICK).folder
+    in_format_1(folder)
+    path = folder / "run.json"
+    plain = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**plain, "engine": 7}))
+    inspected = inspect_run(folder)
+    assert inspected.manifest is None
+    assert [(file.name, file.hash[:7]) for file in inspected.inputs] == [("faces.json", "sha256:"), ("", "sha256:")]
+
+
+@pytest.mark.parametrize("name", ["results_sha256", "inputs"])
+def test_a_hash_of_format_1_that_is_no_text_is_refused_by_what_was_found(tmp_path: Path, tiny_data: Files, name: str):
+    data, predictions = tiny_data
+    folder = evaluate(tiny.task, predictions, data, runs=tmp_path, **QUICK).folder
+    in_format_1(folder)
+    path = folder / "run.json"
+    plain = json.loads(path.read_bytes())
+    if name == "inputs":
+        plain["inputs"][0]["sha256"] = None
+    else:
+        plain[name] = None
+    path.write_text(json.dumps(plain))
+    with pytest.raises(RunError, match="hash: expected str, found None"):
+        open_run(folder)
 
 
 def test_media_are_known_by_size_and_time_unless_they_are_hashed(tmp_path: Path, tiny_data: Files):

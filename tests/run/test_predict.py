@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,15 @@ import pytest
 import tiny
 
 from evenhand.core.errors import ModelError, RunError, UnknownNameError
-from evenhand.core.task import Answers, Codec, Sample, Unanswered
+from evenhand.core.task import Answers, Codec, Dataset, InputFact, Sample, Unanswered
 from evenhand.engines import parse
+from evenhand.files import inputs
 from evenhand.instruments.errors import PictureError
 from evenhand.models.python import ModelFile
 from evenhand.run import evaluate, find_model, predict
+from evenhand.run.format_1 import dataset_in_format_1
 from evenhand.store.journal import Journal, UnwritableError, asked_before, read_journal
+from evenhand.store.manifest import fingerprint
 
 Files = tuple[Path, Path]
 
@@ -220,6 +225,51 @@ def test_a_model_file_that_changed_since_its_first_answers_is_told(tmp_path: Pat
     predict(tiny.task, model, tiny_data[0], runs=tmp_path / "runs", resume=True, warn=said.append)
     assert len(said) == 1
     assert "model.Model has changed since its first answers" in said[0]
+
+
+def test_predictions_that_were_begun_in_format_1_are_gone_on_with(tmp_path: Path, tiny_data: Files):
+    def sha256(file: Path) -> str:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+
+    path, data, said = tmp_path / "model.py", tiny_data[0], list[str]()
+    path.write_text(
+        "from pathlib import Path\n"
+        "class Model:\n"
+        "    def predict(self, samples):\n"
+        "        for n, s in enumerate(samples):\n"
+        f"            if n == 300 and not Path({str(tmp_path / 'well')!r}).exists(): raise ValueError('bug')\n"
+        "            yield s.id, 0.5\n"
+    )
+    ask = partial(predict, tiny.task, data=data, runs=tmp_path / "runs", warn=said.append)
+    with pytest.raises(ModelError, match="bug"):
+        ask(model=find_model(f"{path}:Model"))
+    (begun,) = (tmp_path / "runs").rglob(".*.partial-*")
+    labels = data / "faces.json"
+    content = [("faces.json", labels.stat().st_size, sha256(labels))]
+    named = fingerprint("predictions", tiny.task.name, "model.Model", {}, tiny.TinyOptions(), "tiny-1", content)[:8]
+    begun = begun.rename(begun.with_name(f".{named}.partial-0"))
+    facts = json.loads((begun / "model.json").read_bytes())
+    del facts["hash"]
+    (begun / "model.json").write_text(json.dumps({**facts, "sha256": sha256(path)}))
+    (tmp_path / "well").touch()
+    with pytest.raises(RunError, match="holds 300 answers of an interrupted run"):
+        ask(model=find_model(f"{path}:Model"))
+    outcome = ask(model=find_model(f"{path}:Model"), resume=True)
+    assert (outcome.folder.name, outcome.answered, outcome.asked_now, said) == (named, 400, 100, [])
+    assert ask(model=find_model(f"{path}:Model"), resume=True).asked_now == 0
+    anew = ask(model=find_model(f"{path}:Model"))
+    assert (anew.folder.name != named, anew.asked_now) == (True, 400)
+
+
+def test_the_version_of_a_data_set_had_the_hash_of_format_1(tmp_path: Path):
+    (tmp_path / "labels.csv").write_bytes(b"labels")
+    fact, before = inputs.hash_of(tmp_path / "labels.csv"), hashlib.sha256(b"labels").hexdigest()
+    weights = InputFact("weights.pt", 3, "sha256:b10c82")
+    for version, former in (("FairFace (BLAKE3 {})", "FairFace (sha256 {})"), ("faces {}", "faces {}"), ("1", "1")):
+        dataset = Dataset(version.format(fact.hash[:12]), (), None, {}, (fact, weights))
+        known = dataset_in_format_1(dataset)
+        assert known.version == former.format(before[:12])
+        assert [file.hash for file in known.inputs] == [before, "b10c82"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,7 @@ def limit_of(variable: str, usual: int) -> int:
         raise OptionError(f"{variable} is {text!r}, but a number such as {usual} is needed.") from None
 
 
+SHA256 = "sha256:"  # before a hash that is no BLAKE3: of weights, and of files of format 1
 _BLOCK = 1 << 20
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # what a shell hands over as a file
 MOST_PIXELS = limit_of("EVENHAND_MOST_PIXELS", 89_478_485)  # a decoded one is held in under 1 GB
@@ -59,8 +60,9 @@ class Source:
 
     def has_hash(self, expected: str) -> bool:
         """Whether the content has this hash; one that begins with "sha256:" is the SHA-256."""
-        kind, _, digits = expected.rpartition(":")
-        return digits == (hashlib.sha256(self.data).hexdigest() if kind == "sha256" else self.fact.hash)
+        if expected.startswith(SHA256):
+            return expected == SHA256 + hashlib.sha256(self.data).hexdigest()
+        return expected == self.fact.hash
 
 
 def read(path: Path, problem: Problem = DataError, *, allow_empty: bool = False) -> Source:
@@ -117,7 +119,7 @@ class HashingFile(io.RawIOBase):
 
 
 class FollowingHash:
-    """The hash of a file that somebody else reads in order, and who hands over what was read.
+    """The hash of a file that somebody else reads in order, handing over what was read.
 
     What was not handed over in order is read for `fact`, so that it is always the hash of the whole file.
     """
@@ -276,8 +278,34 @@ def hash_of(path: Path, problem: Problem = DataError) -> InputFact:
 
 
 def has_hash(path: Path, expected: str, problem: Problem = DataError) -> bool:
-    """Whether the content of a file has this hash, as `Source.has_hash` has it."""
-    return read(path, problem, allow_empty=True).has_hash(expected)
+    """Whether the content of a file, which is read in blocks, has this hash; see `Source.has_hash`."""
+    if expected.startswith(SHA256):
+        return expected == SHA256 + sha256_of(path, problem)
+    return expected == hash_of(path, problem).hash
+
+
+def sha256_of(path: Path, problem: Problem = DataError) -> str:
+    """The SHA-256 of a file, in hexadecimal, for what was named by it before inputs were named by BLAKE3."""
+    digest = hashlib.sha256()
+    with opened(path, problem) as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def with_marked_sha256(stored: Mapping[str, Any], before: str, now: str) -> dict[str, Any]:
+    """Fields that were stored when hashes were SHA-256: the hash in `before` is in `now`, and begins with "sha256:".
+
+    Whatever else stands there (a time stamp, nothing) stays as it is.
+
+    >>> with_marked_sha256({"size": 3, "sha256": "b10c82"}, "sha256", "hash")
+    {'size': 3, 'hash': 'sha256:b10c82'}
+    """
+    fields = dict(stored)
+    if before in fields:
+        digits = fields.pop(before)
+        fields[now] = SHA256 + digits if isinstance(digits, str) and digits.isalnum() else digits
+    return fields
 
 
 def hash_text(text: str) -> str:

@@ -6,7 +6,7 @@ dozen names, each of which stands for a step of building an array that is writte
 never looked up in a Python module, so there is nothing that a file could execute; whatever it asks for beyond this
 list is refused by name.
 
-Every step is charged to a budget of memory and instructions that grows with the size of the file. Containers that hold
+Every step is charged to a budget: memory grows with the size of the file, instructions do not. Containers that hold
 each other many times over, tensors that repeat one number, archives that inflate and structures that are nested
 hundreds deep are refused before they are built.
 
@@ -261,7 +261,7 @@ class _Machine:
         return {
             **dict.fromkeys(_VALUES, push),
             **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT"), self._memoize),
-            **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda place: push(self._memo[place])),
+            **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), self._recall),
             **dict.fromkeys(("PROTO", "FRAME"), lambda _: None),
             "MEMOIZE": lambda _: self._memoize(len(self._memo)),
             "MARK": lambda _: self._marks.append(len(self._stack)),
@@ -310,6 +310,11 @@ class _Machine:
 
     def _memoize(self, place: int) -> None:
         self._memo[place] = self._last()
+
+    def _recall(self, place: int) -> None:
+        if place not in self._memo:
+            raise ValueError(f"it uses its value number {place}, which it never gave")
+        self._push(self._memo[place])
 
     def _pop(self) -> None:
         if self._marks and self._marks[-1] == len(self._stack):

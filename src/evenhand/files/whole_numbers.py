@@ -125,6 +125,16 @@ def _by_line(source: Source, width: int, separator: str, problem: Problem, what:
                 raise ValueError(line)
             rows.append([int(cell.strip().removeprefix('"').removesuffix('"')) for cell in cells])
         except ValueError:
-            header = " The file must not have a header: delete the line." if number == 1 else ""
-            raise problem(f"{source.path}, line {number}: {line[:80]!r} found, but {what} expected.{header}") from None
+            advice = _advice(line, number, separator)
+            raise problem(f"{source.path}, line {number}: {line[:80]!r} found, but {what} expected.{advice}") from None
     return list(np.array(rows, dtype=np.int64).reshape(-1, width).T)
+
+
+def _advice(line: str, number: int, separator: str) -> str:
+    """What to do about a line that is wrong, where that can be told."""
+    other = next((sign for sign in ",;\t" if sign in line and sign not in _SEPARATORS[separator].decode()), None)
+    if other is not None and all(cell.strip().lstrip("-").isdigit() for cell in line.split(other)):
+        wanted = "blanks" if separator == " " else "commas"
+        found = {",": "commas", ";": "semicolons", "\t": "tabs"}[other]
+        return f" Its numbers are separated by {found}: write {wanted}."
+    return " The file must not have a header: delete the line." if number == 1 else ""

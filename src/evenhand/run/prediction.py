@@ -18,7 +18,7 @@ from typing import Any
 
 from evenhand import engines
 from evenhand.core.engine import ClusterEngine, Done, Engine, Failed
-from evenhand.core.errors import DataError, EvenhandError, ModelError, OptionError, RunError
+from evenhand.core.errors import DataError, EvenhandError, ModelError, OptionError, PredictionError, RunError
 from evenhand.core.options import parse as parse_options
 from evenhand.core.records import blocks
 from evenhand.core.task import Adapt, Dataset, Model, Question, Sample, Unanswered, ignore, no_progress
@@ -26,6 +26,7 @@ from evenhand.files.inputs import damage_in_words
 from evenhand.files.writing import make_folder, storing, write_file
 from evenhand.models.batched import Batched
 from evenhand.models.python import ModelFile
+from evenhand.run.format_1 import dataset_in_format_1, model_facts_in_format_1
 from evenhand.run.inference import (
     AT_ONCE,
     Factory,
@@ -118,7 +119,7 @@ def predict(
     if repeated := [sample for sample, count in Counter(ids).items() if count > 1]:
         raise RunError(f"{question.name}: the data name the sample {repeated[0]!r} twice; ids must be unique.")
     job = _PredictionJob(question, _adapted(question, model), data, chosen, dataset, progress, warn)
-    place = PredictionPlace(folder_of(runs, question.name, job.name), job.fingerprint[:8])
+    place = job.place(runs, resume=resume)
     if resume and (finished := place.finished()) and not place.interrupted():
         if not ask_unanswered or not _read_unanswered(finished):
             return _outcome(question, finished, asked_now=0, asked_again=())
@@ -166,10 +167,22 @@ class _PredictionJob:
         identity = getattr(model, "identity", None)  # what answers depend on besides the name: other values ask anew
         identity = to_plain(identity) if isinstance(identity, Mapping) else {}
         self.inputs = input_facts(dataset.inputs, "data", data)
-        content = [(file.name, file.size, file.hash) for file in self.inputs]
-        self.fingerprint = fingerprint(
-            "predictions", question.name, self.name, identity, options, dataset.version, content
-        )
+        self._asked = ("predictions", question.name, self.name, identity, options)
+        self.fingerprint = self._fingerprint_on(dataset)
+
+    def _fingerprint_on(self, dataset: Dataset[Any]) -> str:
+        files = input_facts(dataset.inputs, "data", self.data)
+        content = [(file.name, file.size, file.hash) for file in files]
+        return fingerprint(*self._asked, dataset.version, content)
+
+    def place(self, runs: Path, *, resume: bool) -> PredictionPlace:
+        """Where the predictions are kept; that of format 1 when there is something to go on with, and none since."""
+        parent = folder_of(runs, self.question.name, self.name)
+        place = PredictionPlace(parent, self.fingerprint[:8])
+        if not parent.is_dir() or place.finished() or place.interrupted():
+            return place
+        former = PredictionPlace(parent, self._fingerprint_on(dataset_in_format_1(self.dataset))[:8])
+        return former if former.interrupted() or (resume and former.finished()) else place
 
     def _loaded(self) -> Model[Any]:
         if self.model is None:
@@ -215,8 +228,14 @@ class _PredictionJob:
                 answers.append((sample.id, codec.from_plain(plain)))
         target = folder / PREDICTIONS
         make_folder(target)
-        with storing(target):
-            codec.write(target / codec.filename, answers, self.dataset, self.options)
+        try:
+            with storing(target):
+                codec.write(target / codec.filename, answers, self.dataset, self.options)
+        except PredictionError as error:
+            if answers or not unanswered:
+                raise
+            ((reason, count),) = Counter(unanswered.values()).most_common(1)
+            raise PredictionError(f"{error} Of {len(unanswered):,} samples, {count:,} are this: {reason}") from error
         write_file(folder / UNANSWERED, dumps(unanswered), flush=False)
         manifest = Manifest(
             kind="predictions",
@@ -239,7 +258,8 @@ class _PredictionJob:
     def _compare_model(self, folder: Path) -> None:
         """Say so when the model is no longer the one that gave the first answers."""
         path = folder / ABOUT
-        if path.exists() and loads(path.read_bytes()) != self.facts:
+        before = loads(path.read_bytes()) if path.exists() else self.facts
+        if before not in (self.facts, model_facts_in_format_1(self.facts)):
             self.warn(
                 f"{self.name} has changed since its first answers, which are kept. "
                 f"To ask everything again, remove {folder}."

@@ -165,7 +165,7 @@ def stored_before(records: Path, fingerprint: str) -> RecordedParts | None:
         if recorded.fingerprint != fingerprint:
             return None
         for part in recorded.parts:
-            if inputs.hash_of(records / part.name, RunError).hash != part.hash:
+            if not inputs.has_hash(records / part.name, part.hash, RunError):
                 return None
     except RunError:
         return None

@@ -17,7 +17,7 @@ from evenhand.core.errors import EvenhandError, InputError, RunError
 from evenhand.core.records import Records, concatenate
 from evenhand.core.results import Contrast, Coverage, Estimate, Method, MetricFact, Omnibus, Results, Summary
 from evenhand.files import inputs
-from evenhand.store.manifest import FILENAME, Input, Manifest, read_manifest
+from evenhand.store.manifest import FILENAME, Input, Manifest, from_format_1, read_manifest
 from evenhand.store.plain import from_plain, loads
 from evenhand.store.runs import (
     PREDICTIONS,
@@ -159,7 +159,7 @@ def _manifest(folder: Path) -> tuple[Manifest | None, dict[str, Any], Piece]:
         plain = loads(inputs.read(path, RunError).data)
     except (ValueError, EvenhandError):
         plain = None
-    return None, plain if isinstance(plain, dict) else {}, piece
+    return None, from_format_1(plain) if isinstance(plain, dict) else {}, piece
 
 
 def _recorded(folder: Path, manifest: Manifest | None) -> tuple[RecordedParts | None, Piece]:

@@ -17,6 +17,7 @@ from evenhand.core.errors import RunError
 from evenhand.core.printing import printable
 from evenhand.core.records import GIVEN_COLUMNS, MISSING, Array, Attribute, Records, concatenate, distinct
 from evenhand.core.results import Results
+from evenhand.files.inputs import SHA256
 from evenhand.store.manifest import Manifest
 from evenhand.store.runs import Run
 
@@ -83,8 +84,8 @@ class Difference:
 
     first: str
     second: str
-    facts: tuple[Change, ...] = ()  # task, model, data set, code, instruments
-    inputs: tuple[Change, ...] = ()  # by role and name: SHA-256
+    facts: tuple[Change, ...] = ()  # task, model, data set, kind of hashes, code, instruments
+    inputs: tuple[Change, ...] = ()  # by role and name: hash; size where the hashes are of two kinds
     options: tuple[Change, ...] = ()
     settings: tuple[Change, ...] = ()
     versions: tuple[Change, ...] = ()
@@ -108,7 +109,6 @@ def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
             f"{first.folder or first_manifest.model} is a run of {first_manifest.task}, "
             f"{second.folder or second_manifest.model} one of {second_manifest.task}. Give two runs of one task."
         )
-    by_size = first_manifest.format != second_manifest.format
     data: tuple[DataChange, ...] = ()
     try:
         both = first.records(), second.records()
@@ -119,7 +119,7 @@ def diff(first: Run, second: Run, *, most: int = 100) -> Difference:
         first=str(first.folder or first_manifest.model),
         second=str(second.folder or second_manifest.model),
         facts=_changes(_facts(first_manifest), _facts(second_manifest)),
-        inputs=_changes(*(_inputs(one, by_size=by_size) for one in (first_manifest, second_manifest))),
+        inputs=_input_changes(first_manifest, second_manifest),
         options=_changes(first_manifest.options, second_manifest.options),
         settings=_changes(first_manifest.settings, second_manifest.settings),
         versions=_changes(first_manifest.versions, second_manifest.versions),
@@ -346,20 +346,29 @@ def _name(rows: Records, at: int) -> tuple[str, str | None]:
 
 def _facts(manifest: Manifest) -> dict[str, Any]:
     facts = {"task": manifest.task, "model": manifest.model, "data set": manifest.dataset}
+    facts["hash of inputs"] = _hash_kind(manifest)
     facts |= {f"code of {name}": digest for name, digest in manifest.code.items()}
     facts |= {f"instrument {name}": fingerprint for name, fingerprint in manifest.instruments.items()}
     return facts | {f"platform: {name}": value for name, value in manifest.platform.items()}
 
 
-def _inputs(manifest: Manifest, *, by_size: bool) -> dict[str, str]:
-    """The hash of every input; its size where the hashes of two runs are of different kinds."""
-    files = {
-        f"{file.role}: {file.name}".rstrip(": "): f"{file.size:,} bytes" if by_size else file.hash
-        for file in manifest.inputs
-    }
-    if (media := manifest.media) is not None:
-        files["media"] = f"{media.bytes:,} bytes" if by_size else media.sha256
-    return files
+def _hash_kind(manifest: Manifest) -> str:
+    return "SHA-256" if manifest.format < 2 else "BLAKE3"
+
+
+def _input_changes(first: Manifest, second: Manifest) -> tuple[Change, ...]:
+    """Files by their hash, media by theirs; by size where one run has a SHA-256 and the other a BLAKE3 of them."""
+    runs = [{f"{file.role}: {file.name}".rstrip(": "): file for file in run.inputs} for run in (first, second)]
+    mine, theirs = ({name: file.hash for name, file in files.items()} for files in runs)
+    for name in mine.keys() & theirs.keys():
+        if mine[name].startswith(SHA256) != theirs[name].startswith(SHA256):
+            mine[name], theirs[name] = (f"{files[name].size:,} bytes" for files in runs)
+    of_content = [run.media.hashed for run in (first, second) if run.media is not None]  # not by their time stamps
+    by_size = of_content == [True, True] and _hash_kind(first) != _hash_kind(second)
+    for files, run in ((mine, first), (theirs, second)):
+        if run.media is not None:
+            files["media"] = f"{run.media.bytes:,} bytes" if by_size else run.media.sha256
+    return _changes(mine, theirs)
 
 
 def _changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Change, ...]:

@@ -121,24 +121,18 @@ def check_format(plain: Any, path: Path) -> Any:
             f"{path} has format {version}, but this evenhand ({own_version()}) knows formats up to {FORMAT}. "
             "A newer version wrote it: upgrade with pip install -U evenhand."
         )
-    return plain if version > 1 else _from_format_1(plain)
+    return plain if version > 1 else from_format_1(plain)
 
 
-def _from_format_1(plain: dict[str, Any]) -> dict[str, Any]:
+def from_format_1(plain: dict[str, Any]) -> dict[str, Any]:
     """The content of a run's file whose hashes are SHA-256, in the fields that hashes have now."""
     plain = dict(plain)
     for name in ("inputs", "parts"):
         if isinstance(files := plain.get(name), list):
-            plain[name] = [_hash_named(file, "sha256", "hash") if isinstance(file, dict) else file for file in files]
-    return _hash_named(plain, "results_sha256", "results_hash")
-
-
-def _hash_named(plain: dict[str, Any], before: str, now: str) -> dict[str, Any]:
-    """The same fields, the SHA-256 in `before` as "sha256:…" in `now`; a time stamp in its place stays as it is."""
-    if not isinstance(digits := plain.get(before), str):
-        return plain
-    rest = {name: value for name, value in plain.items() if name != before}
-    return {**rest, now: f"sha256:{digits}" if digits.isalnum() else digits}
+            plain[name] = [
+                inputs.with_marked_sha256(file, "sha256", "hash") if isinstance(file, dict) else file for file in files
+            ]
+    return inputs.with_marked_sha256(plain, "results_sha256", "results_hash")
 
 
 def fingerprint(*parts: Any) -> str:

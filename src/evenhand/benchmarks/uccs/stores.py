@@ -31,7 +31,7 @@ from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.records import Array, blocks
 from evenhand.core.task import InputFact
 from evenhand.files.arrays import FileArray, open_npy, read_npz, read_safetensors
-from evenhand.files.inputs import Problem, has_hash, opened, read
+from evenhand.files.inputs import Problem, has_hash, opened, read, with_marked_sha256
 from evenhand.files.pickles import load_plain, save_plain
 from evenhand.files.writing import make_folder, open_file, remove, remove_stale, write_file
 
@@ -55,7 +55,7 @@ class StoreOrigin:
     network: str  # network, weights and alignment: the fingerprint of what embedded them
     pictures: str  # how pictures were read
     source: str  # the list of faces: a detection file, or the gallery's table
-    source_hash: str
+    source_hash: str  # BLAKE3, or "sha256:" and that
     form: str  # npz or pth
     stores: int | None = None  # how many there are; None while they are being written
 
@@ -81,9 +81,7 @@ def read_origin(store: Path) -> StoreOrigin | None:
         return None
     try:
         stored = msgspec.json.decode(read(path, PredictionError).data, type=dict[str, Any])
-        if "source_sha256" in stored:  # of stores that were made before hashes were BLAKE3
-            stored["source_hash"] = f"sha256:{stored.pop('source_sha256')}"
-        return msgspec.convert(stored, StoreOrigin)
+        return msgspec.convert(with_marked_sha256(stored, "source_sha256", "source_hash"), StoreOrigin)
     except msgspec.DecodeError as error:
         raise PredictionError(
             f"{path} is damaged: {error}. Extract the embeddings again into another folder."
@@ -115,7 +113,7 @@ def begin_stores(folder: Path, origin: StoreOrigin, option: str, *, replace: boo
         different = origin.differences(before)
         if different:
             raise OptionError(f"{folder} has stores that differ in {different}. {advice}")
-        if not has_hash(Path(origin.source), before.source_hash):
+        if before.source_hash != origin.source_hash and not has_hash(Path(origin.source), before.source_hash):
             raise OptionError(f"{folder} has stores that were made from another list ({before.source}). {advice}")
         if before.form != origin.form:
             raise OptionError(f"{folder} has stores in the form {before.form}, not {origin.form}. {advice}")
@@ -150,11 +148,13 @@ def check_origins(gallery: Path, probes: Path, gallery_table: InputFact | None =
         different = origins["gallery"].differences(origins["probe"])
         if different:
             raise PredictionError(f"{gallery} and {probes} can't be compared: they differ in {different}.")
-    made = origins.get("gallery")
-    if made and gallery_table and not has_hash(Path(gallery_table.path), made.source_hash):
-        raise PredictionError(
-            f"{gallery} was made from another gallery.csv than {gallery_table.path}. Run baseline_recognition again."
-        )
+    if "gallery" in origins and gallery_table is not None:
+        made_from = origins["gallery"].source_hash
+        if made_from != gallery_table.hash and not has_hash(Path(gallery_table.path), made_from):
+            raise PredictionError(
+                f"{gallery} was made from another gallery.csv than {gallery_table.path}. "
+                "Run baseline_recognition again."
+            )
     source = Path(origins["probe"].source) if "probe" in origins else None
     if source and source.is_file() and not has_hash(source, origins["probe"].source_hash):
         notes.append(f"{source} was changed after {probes} was made from it; extract again to compare what it has now.")
