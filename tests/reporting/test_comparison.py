@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evenhand.core.page import Figure
+from evenhand.core.page import Figure, Table
 from evenhand.core.records import EVERYONE, Group
 from evenhand.core.results import Method, Status, Verdict
-from evenhand.reporting.comparison import comparison_page, comparison_sections, difference_page
+from evenhand.reporting.comparison import comparison_page, comparison_sections, difference_page, difference_sections
 from evenhand.reporting.html import page_html
+from evenhand.reporting.rounding import cell
 from evenhand.stats.comparison import Comparison, GapContrast, ModelContrast
 from evenhand.store.differences import Change, Difference, RowChange, RowChanges
 
@@ -88,3 +89,12 @@ def test_why_two_runs_differ_is_a_page_with_causes_values_and_rows(hostile_name)
 def test_two_runs_that_are_the_same_say_so():
     text = page_html(difference_page(Difference("1", "1", rows=RowChanges(same=5))))
     assert "Two runs that are the same" in text
+
+
+def test_a_small_change_has_the_decimals_that_show_it():
+    found = Difference("1", "2", values=(Change("TAR", 0.96281, 0.96285, 7), Change("rank 1", 0.5, 0.25, 7)))
+    (table,) = [block for section in difference_sections(found) for block in section.blocks if isinstance(block, Table)]
+    assert [[cell(value) for value in row[1:4]] for row in table.rows] == [
+        ["0.962810", "0.962850", "0.000040"],
+        ["0.500", "0.250", "−0.250"],
+    ]

@@ -11,8 +11,9 @@ from latex import compile_latex
 from evenhand.core.page import Interval, Section, Table
 from evenhand.core.records import Group
 from evenhand.reporting.forms import paper_tables, write_csv, write_latex
-from evenhand.reporting.markup import latex_table, latex_text, markdown_table, markdown_text
+from evenhand.reporting.markup import latex_table, latex_tables, latex_text, markdown_table, markdown_text
 from evenhand.reporting.reported import Reported
+from evenhand.reporting.rounding import best_cells
 from evenhand.store.frames import inert
 
 NASTY = "[30, 40) 50% a_b & {x} #1 $y$ ~^\\ <b> “q” é ÷ 漢 \x07"
@@ -103,3 +104,45 @@ def test_the_tables_of_all_demos_compile(tmp_path):
     api.report(*runs, path=tmp_path / "all.tex", form="latex")
     check_syntax((tmp_path / "all.tex").read_text(encoding="utf-8"))
     compile_latex(tmp_path / "all.tex", tmp_path)
+
+
+def test_models_in_two_tables_are_compared_over_both(results, tmp_path):
+    rates = (0.2, 0.3, 0.1, 0.25, 0.9)
+    models = []
+    for number, rate in enumerate(rates):
+        estimates = tuple(
+            replace(e, value=rate, low=None, high=None) if e.number is not None and e.group.terms else e
+            for e in results.estimates
+        )
+        models.append(Reported(replace(results, model=f"m{number}", estimates=estimates)))
+    first, second = [table for table in paper_tables(models) if table.columns[0] == "Group"]
+    assert (first.columns[2:], second.columns[2:]) == (("m0", "m1", "m2", "m3"), ("m4",))
+    assert best_cells(first) == set()
+    assert best_cells(second) == {(line, 2) for line in range(len(second.rows))}
+    assert r"\textbf{" in latex_table(second)
+
+
+def test_tables_with_one_title_have_labels_of_their_own():
+    long = "TPIR at FPIR 0.01, rank 1 by group on IJB: search of mixed media (test 4)"
+    titles = [f"{long} (1)", f"{long} (2)", "a b", "a-b"]
+    text = latex_tables([Table(title, ("a",), (("x",),)) for title in titles])
+    labels = re.findall(r"\\label\{(.*?)\}", text)
+    assert len(set(labels)) == len(titles)
+
+
+def test_names_that_latex_can_not_set_are_told_in_a_comment():
+    text = latex_tables([Table("t", ("model",), (("模型 a\n",), ("why?",), ("Größe",)))])
+    (comment,) = [line for line in text.splitlines() if line.startswith("% Letters")]
+    assert "模型 a  as ?? a" in comment
+    assert "why" not in comment
+    assert "Gr" not in comment
+
+
+def test_values_that_differ_by_rounding_alone_are_equally_good_and_no_gap_is_zero():
+    noise = 0.1 + 0.2 - 0.3
+    rows = (("a", Interval(noise, unit="points")), ("b", Interval(0.0, unit="points")), ("c", Interval(0.1)))
+    table = Table("t", ("model", "gap"), rows, form="paper", better=("", "lower"))
+    assert best_cells(table) == {(0, 1), (1, 1)}
+    assert best_cells(replace(table, rows=rows[:2])) == set()
+    assert "0.0 points" in latex_table(table)
+    assert "e-1" not in latex_table(table)

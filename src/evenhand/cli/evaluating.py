@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -432,7 +433,7 @@ def explain(
     if as_json:
         print_json(section)
         return
-    draw(out(), [section])
+    draw(out(), [section], most_rows=sys.maxsize)  # a combination that is not shown can't be found
 
 
 def _definitions(results: Results) -> Section:

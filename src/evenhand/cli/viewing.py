@@ -65,6 +65,8 @@ def diff(
     from evenhand.reporting.comparison import difference_page, difference_sections
     from evenhand.store.differences import diff as difference_of
 
+    if most < 0:
+        raise OptionError(f"--most {most}: how many changed rows to show, 0 or more.")
     listed = most if page is None else max(most, MOST_ON_PAGE)
     difference = difference_of(api.load(first), api.load(second), most=max(listed, 100))
     if page is not None:

@@ -5,6 +5,7 @@ Every difference is new minus baseline: the second model minus the first. What g
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,9 +29,12 @@ from evenhand.reporting.phrases import (
     listed,
     value_name,
 )
-from evenhand.reporting.rounding import number, p_value, percent
+from evenhand.reporting.rounding import decimals, number, p_value, percent
 from evenhand.stats.comparison import Comparison, ModelContrast
 from evenhand.store.differences import Change, DataChange, Difference, RowChanges
+
+_MOST_PLACES = 6  # decimals of a changed value
+_LONG = 8  # characters of a number in a row
 
 
 def comparison_sections(
@@ -206,11 +210,8 @@ def difference_sections(difference: Difference, most: int = 20) -> tuple[Section
     if len(blocks) == 2:
         blocks.append(Text("Same inputs, options, settings and versions."))
     sections = [Section("What they were made of", blocks, name="causes")]
-    if difference.values:
-        values = tuple(
-            (change.name, _value(change.first), _value(change.second), _minus(change.second, change.first), change.rows)
-            for change in difference.values[:most]
-        )
+    if changed := difference.values[:most]:
+        values = tuple((change.name, *_change(change.first, change.second), change.rows) for change in changed)
         title = f"Different values ({len(difference.values):,}), those of most rows first"
         columns = ("value", "first", "second", "change", "n")
         sections.append(Section("Values", [Table(title, columns, values, form=_form(values))], name="values"))
@@ -231,7 +232,7 @@ def _changed_rows(rows: RowChanges, data: Sequence[DataChange], most: int) -> Se
         text = f"The data differ: {change.name!r} is not the same in {change.rows:,} of {change.of:,} rows ({first}"
         blocks.append(Text(f"{text}{', …' if change.rows > len(change.examples) else ''}).", "caution"))
     lines = tuple(
-        (change.item, change.kind or "", cell.name, _text(cell.first), _text(cell.second))
+        (change.item, change.kind or "", cell.name, *_cells(cell.first, cell.second))
         for change in rows.worst[:most]
         for cell in change.columns
     )
@@ -253,8 +254,29 @@ def _value(value: object) -> Cell:
     return kinds.get(type(value)) or _text(value)
 
 
-def _minus(second: object, first: object) -> Cell:
-    return second - first if isinstance(first, float) and isinstance(second, float) else "–"
+def _change(first: object, second: object) -> tuple[Cell, Cell, Cell]:
+    """Two values and the second minus the first, with as many decimals as tell them apart."""
+    if not (isinstance(first, float) and isinstance(second, float)):
+        return _value(first), _value(second), "–"
+    size = abs(second - first)
+    fine = 1 - math.floor(math.log10(size)) if 0 < size < math.inf else 0
+    places = min(max(decimals(max(first, second, key=abs)), fine), _MOST_PLACES)
+    return Interval(first, places=places), Interval(second, places=places), Interval(second - first, places=places)
+
+
+def _cells(first: object, second: object) -> tuple[str, str]:
+    """What a row holds in both runs; long numbers with six digits where these tell them apart.
+
+    >>> _cells(2 / 3, 0.0), _cells(0.1, 0.1 + 1e-9)
+    (('0.666667', '0.0'), ('0.1', '0.100000001'))
+    """
+    short = _short(first), _short(second)
+    return short if short[0] != short[1] else (_text(first), _text(second))
+
+
+def _short(value: object) -> str:
+    text = _text(value)
+    return f"{value:.6g}" if isinstance(value, float) and len(text) > _LONG else text
 
 
 def _text(value: object) -> str:

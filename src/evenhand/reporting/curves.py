@@ -23,6 +23,7 @@ from evenhand.reporting.phrases import WORDING, levels, value_name, words
 
 COLUMNS = 600  # of pixels
 MOST_FIGURES = 12
+_FEWEST_RANKS = 11.0  # on an axis: with fewer, there are ticks between whole numbers
 FEW = 8  # more lines than this are thinned to a third
 
 _SMALL_IS_GOOD = ("non-match", "FNIR", "false negative", "miss")
@@ -79,16 +80,36 @@ def curve_figure(lines: Mapping[str, Curve], metric: str, output: str = "curve",
     x_name, y_name = (WORDING["axes"].get(axis, axis) for axis in (first.x_name, first.y_name))
     other = "curve" if output in ("curve", metric) else words(output)
     kind = WORDING["curves"].get(f"{first.x_name}, {first.y_name}", other)
-    name = metric if kind == "curve" and output == metric else f"{metric}: {kind}"
-    title = f"{name} {about}".strip()
+    title = f"{_curve_name(metric, output, kind)} {about}".strip()
     log_y = first.log_x and any(word in first.y_name for word in _SMALL_IS_GOOD)
     table = Table(title, ("line", x_name, y_name, "threshold"), tuple(rows))
     region = _region(rows, first.log_x, log_y)
+    if first.x_name == "rank" and "x" in region:  # ranks are whole numbers, and begin with 1
+        last = max(float(curve.x[-1]) for curve in drawn.values())
+        region["x"] = (1.0, min(last, max(region["x"][1], _FEWEST_RANKS)))
     chart = Lines(threshold=3, log_x=first.log_x, log_y=log_y, x_domain=region.get("x"), y_domain=region.get("y"))
     total = sum(len(curve.x) for curve in drawn.values())
     thinned = f"{total:,} points, thinned to the {len(rows):,} that a screen can show; all are in the JSON and CSV."
     caption = thinned if total > len(rows) else ""
     return Figure(title, chart, table, caption, name=f"{metric}-{output}-{about}".strip("-"))
+
+
+def _curve_name(metric: str, output: str, kind: str) -> str:
+    """What a curve is called: its metric and its kind, without saying the same twice.
+
+    >>> _curve_name("ROC", "ROC", "ROC curve"), _curve_name("search: IET", "IET", "IET curve")
+    ('ROC curve', 'search: IET curve')
+    >>> _curve_name("match", "curve", "ROC curve"), _curve_name("PR", "PR", "curve")
+    ('match: ROC curve', 'PR')
+    >>> _curve_name("Identification rate by rank (CMC)", "curve", "CMC curve")
+    'Identification rate by rank (CMC)'
+    """
+    if (kind == "curve" and output == metric) or f"({kind.removesuffix(' curve')})" in metric:
+        return metric
+    before, _, last = metric.rpartition(": ")
+    if kind.startswith(f"{last} "):
+        return f"{before}: {kind}" if before else kind
+    return f"{metric}: {kind}"
 
 
 def confusion_section(results: ShownResults) -> Section:

@@ -26,7 +26,7 @@ from evenhand.core.results import Estimate, Results
 from evenhand.files.writing import write_file
 from evenhand.reporting.display import NO_OUTPUT, ShownResults, names_of_family, shown, task_title
 from evenhand.reporting.html import write_page
-from evenhand.reporting.markup import PREAMBLE, latex_table, markdown_section, markdown_table, markdown_text
+from evenhand.reporting.markup import latex_tables, markdown_section, markdown_table, markdown_text
 from evenhand.reporting.pdf import write_pdf
 from evenhand.reporting.phrases import (
     WORDING,
@@ -39,7 +39,7 @@ from evenhand.reporting.phrases import (
     value_name,
 )
 from evenhand.reporting.reported import MANY, Reported, names_of, report_page, reported, reported_folder
-from evenhand.reporting.rounding import number_of
+from evenhand.reporting.rounding import number_of, parts_of
 from evenhand.reporting.sections import gap_of, methods_table, widest
 from evenhand.store.runs import Run
 
@@ -111,7 +111,10 @@ def write_json(runs: Sequence[Reported], path: Path) -> None:
 
 def write_markdown(runs: Sequence[Reported], path: Path) -> None:
     """The tables for papers, then the sections of each report, as Markdown."""
-    parts = [f"**{markdown_text(table.title)}**\n\n{markdown_table(table)}\n" for table in paper_tables(runs)]
+    parts = []
+    for table in paper_tables(runs):
+        parts.append(f"**{markdown_text(table.title)}**\n\n{markdown_table(table)}\n")
+        parts += [f"{markdown_text(table.caption)}\n"] if table.caption else []
     for run in runs:
         parts.append(f"# {markdown_text(task_title(run.results.task))}: {markdown_text(run.results.model)}\n")
         parts.extend(markdown_section(section, 2) for section in run.sections)
@@ -120,8 +123,7 @@ def write_markdown(runs: Sequence[Reported], path: Path) -> None:
 
 def write_latex(runs: Sequence[Reported], path: Path, *, intervals: bool = True) -> None:
     """The tables for papers as LaTeX; a document needs nothing for them, and booktabs makes them prettier."""
-    tables = paper_tables(runs)
-    write_file(path, "\n\n".join([PREAMBLE, *(latex_table(table, intervals=intervals) for table in tables)]) + "\n")
+    write_file(path, latex_tables(paper_tables(runs), intervals=intervals))
 
 
 def paper_tables(runs: Sequence[Reported]) -> list[Table]:
@@ -209,29 +211,28 @@ def _group_tables(models: Sequence[ShownResults], names: Sequence[str], most: in
     first = models[0].first
     estimates = [e for model in models for e in model.of(*first)]
     groups = dict.fromkeys(e.group for e in estimates if len(e.group.terms) == 1 and not e.group.is_missing and e.rows)
-    better = direction_of(models[0], *first)
-    for start in range(0, len(models), most):
-        some, called = models[start : start + most], names[start : start + most]
-        own = [{e.group: e for e in model.of(*first)} for model in some]
-        rows: list[tuple[Cell, ...]] = []
-        for group in groups:
-            size = next((known[group].rows for known in own if group in known), 0)
-            unit = some[0].unit(*first)
-            values = [as_cell(known[group], unit) if group in known else Interval(None) for known in own]
-            rows.append((group_words(group), size, *values))
-        if rows:
-            part = f" ({start // most + 1})" if len(models) > most else ""
-            title = f"{value_name(*first)} by group on {task_title(models[0].task, models[0].names)}{part}"
-            directions = ("", "", *(better if len(some) > 1 else "" for _ in some))
-            yield Table(title, ("Group", "n", *called), tuple(rows), form="paper by row", better=directions)
+    better, unit = direction_of(models[0], *first), models[0].unit(*first)
+    own = [{e.group: e for e in model.of(*first)} for model in models]
+    rows: list[tuple[Cell, ...]] = []
+    for group in groups:
+        size = next((known[group].rows for known in own if group in known), 0)
+        values = [as_cell(known[group], unit) if group in known else Interval(None) for known in own]
+        rows.append((group_words(group), size, *values))
+    if rows:
+        title = f"{value_name(*first)} by group on {task_title(models[0].task, models[0].names)}"
+        directions = ("", "", *(better if len(models) > 1 else "" for _ in models))
+        whole = Table(title, ("Group", "n", *names), tuple(rows), form="paper by row", better=directions)
+        yield from parts_of(whole, kept=2, most=most)
 
 
 def _family_tables(runs: Sequence[Reported], names: Sequence[str]) -> Iterator[Table]:
     """The families' tables for papers; those of several models with the same title and columns become one.
 
-    A table that names the model in its first column is taken as it is.
+    A table that names the model in its first column is taken as it is. Captions that differ, such as those that say
+    how the numbers were made, are kept with the models that they are about.
     """
     merged: dict[tuple[str, tuple[str, ...]], Table] = {}
+    captions: dict[tuple[str, tuple[str, ...]], dict[str, list[str]]] = {}
     for name, run in zip(names, runs, strict=True):
         for table in (table for section in run.added for table in tables_of(section) if table.form == "paper"):
             if table.columns[0].lower() not in ("model", "method", "system"):
@@ -240,7 +241,10 @@ def _family_tables(runs: Sequence[Reported], names: Sequence[str]) -> Iterator[T
                 table = replace(table, columns=("Model", *table.columns), rows=rows, better=better)
             key = (table.title, table.columns)
             merged[key] = replace(table, rows=(*merged[key].rows, *table.rows)) if key in merged else table
-    yield from merged.values()
+            captions.setdefault(key, {}).setdefault(table.caption, []).append(name)
+    for key, table in merged.items():
+        several = [f"{', '.join(models)}: {caption or '–'}" for caption, models in captions[key].items()]
+        yield table if len(several) == 1 else replace(table, caption=" ".join(several))
 
 
 def tables_of(section: Section) -> Iterator[Table]:

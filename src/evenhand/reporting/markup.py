@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from evenhand.core.page import Figure, Interval, Section, Table, Text
@@ -22,7 +22,38 @@ PREAMBLE = """% \\usepackage{booktabs} in the preamble gives better rules; witho
 \\providecommand{\\bottomrule}{\\hline}"""
 
 
-def latex_table(table: Table, *, intervals: bool = True) -> str:
+def latex_tables(tables: Sequence[Table], *, intervals: bool = True) -> str:
+    """The tables as a LaTeX file, each with a label of its own."""
+    parts, labels = [PREAMBLE], set[str]()
+    if unset := sorted(filter(_is_not_set, {text for table in tables for text in _texts(table)})):
+        named = "; ".join(f"{printable(text, keep='', instead=' ')} as {_bare(text)}" for text in unset)
+        parts.append(f"% Letters that pdfLaTeX has no glyph for are written as a question mark: {named}.")
+    for table in tables:
+        label = first = label_of(table.title)
+        number = 1
+        while label in labels:
+            number += 1
+            label = f"{first}-{number}"
+        labels.add(label)
+        parts.append(latex_table(table, intervals=intervals, label=label))
+    return "\n\n".join(parts) + "\n"
+
+
+def _texts(table: Table) -> Iterator[str]:
+    yield from (table.title, *table.columns)
+    yield from (value for row in table.rows for value in row if isinstance(value, str))
+
+
+def _is_not_set(text: str) -> bool:
+    """Whether letters of a text are lost in LaTeX."""
+    return _bare(text).count("?") > text.count("?")
+
+
+def _bare(text: str) -> str:
+    return "".join(char if char.isascii() or WORDING["latex"].get(char) else _letter(char) for char in text)
+
+
+def latex_table(table: Table, *, intervals: bool = True, label: str = "") -> str:
     """The table as a floating `table`, without its intervals where they would make it too wide."""
     sides = [
         "r" if any(isinstance(row[at], int | float | Interval) for row in table.rows) else "l"
@@ -35,7 +66,7 @@ def latex_table(table: Table, *, intervals: bool = True) -> str:
         r"\begin{table}[t]",
         r"\centering",
         rf"\caption{{{caption}}}",
-        rf"\label{{{label_of(table.title)}}}",
+        rf"\label{{{label or label_of(table.title)}}}",
         r"\footnotesize" if len(table.columns) > 5 else r"\small",
         r"\setlength{\tabcolsep}{4pt}",
         rf"\begin{{tabular}}{{{''.join(sides)}}}",

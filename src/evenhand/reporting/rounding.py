@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from evenhand.core.page import Cell, Interval, Table
+
+_NOTHING = 1e-12  # a difference of shares that is smaller comes from rounding in double precision
 
 
 def decimals(value: float | None, low: float | None = None, high: float | None = None) -> int:
@@ -60,11 +62,13 @@ def interval(cell: Interval) -> str:
     ('0.873 [0.861, 0.884]', '–')
     >>> interval(Interval(0.8731, 0.861, 0.884, unit="%")), interval(Interval(-0.0482, unit="points"))
     ('87.3 % [86.1, 88.4]', '−4.8 points')
+    >>> interval(Interval(0.3 - 0.1 - 0.2, unit="points"))
+    '0.0 points'
     """
     if cell.value is None:
         return "–"
     times, unit = (100.0, f" {cell.unit}") if cell.unit else (1.0, "")
-    value = times * cell.value
+    value = 0.0 if cell.unit and abs(cell.value) < _NOTHING else times * cell.value
     low, high = (None if part is None else times * part for part in (cell.low, cell.high))
     places = share_places(value, low, high) if unit else decimals(value, low, high)
     if cell.places is not None:
@@ -165,8 +169,47 @@ def _even(values: Sequence[Cell]) -> list[Cell]:
     return [Interval(number_of(value), places=places) for value in values]
 
 
+@dataclass(frozen=True)
+class PartOfTable(Table):
+    """Some columns of a table that is too wide; which values are the best was decided over all of its columns."""
+
+    best: frozenset[tuple[int, int]] = frozenset()
+
+
+def parts_of(table: Table, kept: int, most: int) -> list[Table]:
+    """The table; one with more columns than that in parts, which all begin with the first `kept` columns.
+
+    >>> table = Table("t", ("group", "a", "b"), (("x", 1, 2),), form="paper by row", better=("", "higher", "higher"))
+    >>> [(part.title, part.columns, best_cells(part)) for part in parts_of(table, kept=1, most=1)]
+    [('t (1)', ('group', 'a'), set()), ('t (2)', ('group', 'b'), {(0, 1)})]
+    """
+    if len(table.columns) - kept <= most:
+        return [table]
+    best, parts = best_cells(table), list[Table]()
+    for start in range(kept, len(table.columns), most):
+        chosen = [*range(kept), *range(start, min(start + most, len(table.columns)))]
+        parts.append(
+            PartOfTable(
+                f"{table.title} ({len(parts) + 1})",
+                tuple(table.columns[at] for at in chosen),
+                tuple(tuple(row[at] for at in chosen) for row in table.rows),
+                table.caption,
+                table.muted,
+                table.form,
+                tuple(table.better[at] for at in chosen),
+                frozenset((line, place) for place, at in enumerate(chosen) for line, best_at in best if best_at == at),
+            )
+        )
+    return parts
+
+
 def best_cells(table: Table) -> set[tuple[int, int]]:
-    """The places of the best values: of each column, or of each row where models stand side by side."""
+    """The places of the best values: of each column, or of each row where models stand side by side.
+
+    Values that differ by rounding alone are equally good; where all are, none is marked.
+    """
+    if isinstance(table, PartOfTable):
+        return set(table.best)
     by_row = table.form in ("paper by row", "paper by metric")
     by_metric = table.form == "paper by metric"  # each row has a direction of its own
     compared: dict[int, dict[tuple[int, int], float]] = {}  # by row or column: how good each value is
@@ -175,5 +218,16 @@ def best_cells(table: Table) -> set[tuple[int, int]]:
             sign = {"higher": 1, "lower": -1}.get(table.better[line if by_metric else at])
             if sign is not None and (known := number_of(value)) is not None:
                 compared.setdefault(line if by_row else at, {})[line, at] = sign * known
-    best = [(values, max(values.values())) for values in compared.values() if len(set(values.values())) > 1]
-    return {place for values, top in best for place, value in values.items() if value == top}
+    best = [
+        (values, top - _NOTHING * max(1.0, abs(top)))
+        for values in compared.values()
+        for top in [max(values.values())]
+        if math.isfinite(top)
+    ]
+    return {
+        place
+        for values, least in best
+        if min(values.values()) < least
+        for place, value in values.items()
+        if value >= least
+    }
