@@ -180,6 +180,18 @@ def test_looking_at_the_top_only_reads_the_same_points_as_the_whole_curve(seed: 
         )
 
 
+def test_a_detector_without_false_alarms_is_told_from_one_with_too_many() -> None:
+    table = rows((Event.IMAGE, NONE, 0), (Event.FOUND, 0.9, 1), (Event.IMAGE, NONE, 0), (Event.FOUND, 0.9, 1))
+    few = FreeResponse("froc").measure(table)
+    values = FreeResponse("froc").result(few, few)
+    assert "there is no false alarm" in values["sum"][0].reason
+    assert values["sum"][0] == values["DR@0.01"][0]
+    assert values["sum"][0].reason == values["curve"][0].reason
+    many = rows((Event.IMAGE, NONE, 0), (Event.FOUND, 0.9, 1), *[(Event.FALSE_ALARM, 0.95, 0)] * 9)
+    state = FreeResponse("froc", targets=(0.5,)).measure(many)
+    assert "more false alarms" in FreeResponse("froc", targets=(0.5,)).result(state, state)["sum"][0].reason
+
+
 def test_curves_are_made_only_when_asked_for() -> None:
     table = rows((Event.IMAGE, NONE, 0), (Event.FOUND, 0.9, 1), (Event.FALSE_ALARM, 0.5, 0))
     state = FreeResponse("froc").measure(table, np.array([0, 0, 0]), 3)

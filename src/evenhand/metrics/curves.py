@@ -34,6 +34,8 @@ from evenhand.metrics.free_response import COMPETITION_TARGETS, FreeResponseCurv
 from evenhand.metrics.operating_points import SortedScores
 
 CONVENTION = "lowest threshold with at most so many false alarms per image"
+_TOO_MANY = "the curve has more false alarms per image at every threshold"
+_NO_THRESHOLD = "there is no false alarm, and the curve has a point for each of them"
 
 
 class Event(IntEnum):
@@ -98,9 +100,12 @@ class _CurveMetric(Metric[Scored]):
         shared = own.rates_at(np.broadcast_to(limits, found.rates.shape))
         there = ~np.isnan(found.rates)
         total = np.where(there.any(axis=1), np.where(there, found.rates, 0.0).sum(axis=1), np.nan)
-        low = "the curve has more false alarms per image at every threshold"
-        faces = own.faces
-        reasons = low if (faces > 0).all() else [nobody(count) if count <= 0 else low for count in faces]
+        reasons: str | list[str] = _TOO_MANY
+        if np.isnan(total).any():
+            counts = zip(own.faces.tolist(), own.false_alarms().tolist(), strict=True)
+            reasons = [
+                nobody(faces) if faces <= 0 else _TOO_MANY if false else _NO_THRESHOLD for faces, false in counts
+            ]
         columns: dict[str, Column] = {"sum": Numbers(total, reasons)}
         for kind, table in (("", found.rates), (" shared", shared)):
             for place, target in enumerate(self.targets):
@@ -122,7 +127,7 @@ class _CurveMetric(Metric[Scored]):
         if isinstance(rate, Undefined):
             return rate
         if not len(curve.thresholds):
-            return Undefined("there is no false alarm, so the curve has no point")
+            return Undefined(_NO_THRESHOLD)
         return Curve(curve.per_image, rate, self.x_name, self.rate_name, curve.thresholds, log_x=True)
 
 
@@ -214,6 +219,10 @@ class _Cells:
             found.actual[:] = found.negatives / self.images[:, np.newaxis]
         found.rates[:] = self._shares(found.rates, found.thresholds)
         return found
+
+    def false_alarms(self) -> Array:
+        """(cells,): how many there are."""
+        return np.asarray(self._state.per_cell(self._state.role == NEGATIVE))
 
     def rates_at(self, thresholds: Array) -> Array:
         """The rate of every cell at given thresholds (cells, targets); not a number where one is not."""

@@ -10,6 +10,7 @@ import pytest
 
 from evenhand.benchmarks.uccs.data import (
     LANDMARK_COLUMNS,
+    annotation_warnings,
     list_images,
     load,
     read_exclusion,
@@ -17,7 +18,7 @@ from evenhand.benchmarks.uccs.data import (
     read_gallery,
     read_subjects,
 )
-from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, check_targets
 from evenhand.core.errors import DataError, OptionError
 
 FACES = "FILE,FACE_ID,SUBJECT_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT"
@@ -182,6 +183,52 @@ def test_face_ids_beyond_doubles_stay_apart(write) -> None:
         read_exclusion(write("x.txt", str(2**63)))
 
 
-def test_blanks_around_a_name_make_another_name_as_in_the_published_reader(write) -> None:
-    faces, _ = read_faces(write("t.csv", FACES, "a.jpg,1,1,0,0,1,1", "a.jpg ,2,1,0,0,1,1"))
-    assert faces.images == ("a.jpg", "a.jpg ")
+def test_blanks_around_a_name_and_the_form_of_its_accents_do_not_make_another_image(write) -> None:
+    rows = ("a.jpg,1,1,0,0,1,1", "a.jpg ,2,2,0,0,1,1", "caf\u00e9.jpg,3,3,0,0,1,1", "cafe\u0301.jpg,4,4,0,0,1,1")
+    faces, _ = read_faces(write("t.csv", FACES, *rows))
+    assert faces.images == ("a.jpg", "caf\u00e9.jpg")
+    assert faces.image.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "warning"),
+    [
+        (("a.jpg,1,1,0,0,9,9", "a.jpg,2,1,0,0,9,9"), "image and the box of an earlier one, such as one in a.jpg"),
+        (("a.jpg,1,1,0,0,9,9", "b.jpg,1,2,0,0,9,9"), "1 FACE_IDs belong to more than one face, such as 1"),
+        (("a.jpg,1,1,0,0,0,9",), "1 annotated faces have a width or a height of 0"),
+        (("a.jpg,1,1,0,0.1,0.2,0.9",), "as if divided by the picture's size"),
+        (("a.jpg,1,1,0,0,9,9", "A.jpg,2,2,0,0,9,9"), "differ in upper and lower case alone"),
+    ],
+)
+def test_what_is_odd_about_the_annotation_is_said(write, rows: tuple[str, ...], warning: str) -> None:
+    faces, _ = read_faces(write("t.csv", FACES, *rows))
+    assert warning in " ".join(annotation_warnings(faces))
+
+
+def test_nothing_is_said_about_an_annotation_in_order(write) -> None:
+    faces, _ = read_faces(write("t.csv", FACES, "a.jpg,1,1,0,0,9,9", "a.jpg,2,1,20,0,9,9"))
+    assert annotation_warnings(faces) == ()
+
+
+def test_two_columns_that_differ_in_case_alone_are_refused(write) -> None:
+    with pytest.raises(DataError, match="two columns are called 'lighting'"):
+        read_faces(write("t.csv", FACES + ",LIGHTING,lighting", "a.jpg,1,1,0,0,9,9,sun,shade"))
+
+
+@pytest.mark.parametrize("entry", ["1_0", "\u0663", "1.0"])
+def test_an_excluded_face_is_a_plain_whole_number(write, entry: str) -> None:
+    with pytest.raises(DataError, match="is no face id"):
+        read_exclusion(write("x.txt", entry))
+
+
+def test_a_gallery_without_rows_and_one_with_a_subject_below_one_are_refused(write) -> None:
+    with pytest.raises(DataError, match="nobody on the watchlist"):
+        read_subjects(write("g.csv", "FILE,SUBJECT_ID"))
+    with pytest.raises(DataError, match="line 2: SUBJECT_ID is 0"):
+        read_subjects(write("g.csv", "FILE,SUBJECT_ID", "0000_1.png,0"))
+
+
+@pytest.mark.parametrize("targets", [(), (0.0,), (-1.0,), (float("inf"),), (float("nan"),), (0.1, 0.1)])
+def test_targets_are_different_numbers_above_zero(targets: tuple[float, ...]) -> None:
+    with pytest.raises(OptionError, match="targets is"):
+        check_targets(targets)

@@ -77,10 +77,38 @@ def test_rows_of_one_image_need_not_stand_together(write, faces: WatchlistFaces)
     assert found.line.tolist() == [3, 2, 4]
 
 
-def test_a_file_of_names_that_match_nothing_says_so(write, data: Path, detected) -> None:
-    outcome = detected(write("d.txt", FOUND, "x.jpg,1,0,0,1,1"), data)
-    assert "No row is on an annotated image" in " ".join(outcome.warnings)
-    assert "The curve is empty" in " ".join(outcome.warnings)
+@pytest.mark.parametrize(
+    ("name", "difference"),
+    [
+        ("x.jpg", "Is it the score file of another set"),
+        ("a.png", "differ in their extension: write a.jpg, not a.png"),
+        ("A.JPG", "differ in upper and lower case: write a.jpg"),
+        ("validation_images/a.jpg", "differ in their folder: write a.jpg"),
+    ],
+)
+def test_a_file_of_names_that_match_nothing_is_refused(
+    write, faces: WatchlistFaces, name: str, difference: str
+) -> None:
+    with pytest.raises(PredictionError, match=difference):
+        read_detections(write("d.txt", FOUND, f"{name},1,0,0,1,1"), faces)
+
+
+def test_names_that_match_in_part_and_differ_in_their_zeros_are_pointed_out(write) -> None:
+    faces, _ = read_faces(write("t.csv", FACES, "f_1.jpg,1,1,0,0,1,1", "f_10.jpg,2,2,0,0,1,1"))
+    found = read_detections(write("d.txt", FOUND, "f_01.jpg,1,0,0,1,1", "f_10.jpg,1,0,0,1,1"), faces)
+    assert "zeros before their numbers: write f_1.jpg, not f_01.jpg" in " ".join(found.warnings)
+
+
+def test_blanks_around_a_name_and_the_form_of_its_accents_do_not_matter() -> None:
+    index = NameIndex(("a.jpg", "caf\u00e9.jpg"))
+    assert [index.find(name) for name in (" a.jpg", "a ", "cafe\u0301.jpg", "cafe\u0301")] == [0, 0, 1, 1]
+
+
+def test_a_name_without_extension_that_two_images_share_is_refused() -> None:
+    index = NameIndex(("a.png", "a.bmp", "b.png"))
+    assert index.find("b") == 2
+    with pytest.raises(PredictionError, match=r"'a' may be any of a\.png, a\.bmp"):
+        index.find("a")
 
 
 def test_a_header_alone_is_an_empty_curve_with_a_message(write, data: Path, detected) -> None:
@@ -217,7 +245,7 @@ def test_a_subject_without_column_can_never_be_named_and_is_warned_about(write, 
     [
         (FOUND, "no similarity column"),
         (f"{FOUND},S_0001,Q", r"similarity columns are named S_0001 and so on, but the header has Q"),
-        (f"{FOUND},S_0001,S_1", "two columns name the same subject"),
+        (f"{FOUND},S_0001,S_1", "two columns of the file name the same subject"),
     ],
 )
 def test_headers_that_name_no_subjects_are_refused(write, faces: WatchlistFaces, header: str, message: str) -> None:

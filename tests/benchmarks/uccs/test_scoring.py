@@ -346,3 +346,55 @@ def test_a_folder_whose_name_looks_like_a_file_is_a_folder(tmp_path: Path, probe
     for name, arrays in probes.items():
         save_store(folder, name, arrays)
     assert [name for name, _ in listed(folder)] == list("aaabbc")
+
+
+def binary_store(folder: Path, **entries: np.ndarray) -> Path:
+    block = ScoredBlock(["a", "b"], np.array([0.9, 0.8]), np.zeros((2, 4)), np.eye(2, dtype=np.float32))
+    write_binary(folder / "s.npy", [block], (7, 9))
+    with np.load(folder / "s.ids.npz") as stored:
+        np.savez(folder / "s.ids.npz", **{**stored, **entries})
+    return folder / "s.npy"
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("subjects", np.array([7, 7]), "two columns of .* name the same subject"),
+        ("subjects", np.array(["S_0007", "S_0009"]), "as whole numbers"),
+        ("subjects", np.zeros(0, np.int64), "as whole numbers"),
+        ("bboxes", np.zeros((4, 2)), r"bboxes are \(4, 2\)"),
+    ],
+)
+def test_a_binary_store_whose_ids_are_in_another_form_is_refused(
+    data: Path, tmp_path: Path, entry: str, value: np.ndarray, message: str
+) -> None:
+    faces, _ = read_faces(data / "validation.csv")
+    with pytest.raises(PredictionError, match=message):
+        read_scores(binary_store(tmp_path, **{entry: value}), faces)
+
+
+def test_one_probe_of_another_length_among_many_is_named() -> None:
+    enrolment = enrol({7: np.ones((1, 6))})
+    probes = [
+        ProbeEmbeddings([name], np.ones(1), np.zeros((1, 4)), np.ones((1, width)))
+        for name, width in (("a", 6), ("b", 5))
+    ]
+    with pytest.raises(PredictionError, match="embeddings of b have 5 values"):
+        list(score(probes, enrolment))
+
+
+def test_gallery_rows_of_other_subjects_are_pointed_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    vectors = (np.repeat(rng.normal(size=(6, 16)), 4, axis=0) + 0.1 * rng.normal(size=(24, 16))).astype(np.float32)
+    for name, order in (("right", np.arange(24)), ("other", rng.permutation(24))):
+        for subject in range(6):
+            (tmp_path / name).mkdir(exist_ok=True)
+            save_store(
+                tmp_path / name, f"{subject + 1:04d}", {"embeddings": vectors[order][4 * subject : 4 * subject + 4]}
+            )
+    notes = {
+        name: " ".join(score_stores(tmp_path / name, tmp_path / "nobody", tuple(range(1, 7)))[2])
+        for name in ("right", "other")
+    }
+    assert "another order" not in notes["right"]
+    assert "another order" in notes["other"]

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import evenhand
 from evenhand.benchmarks.uccs import benchmark
-from evenhand.benchmarks.uccs.codec import WatchlistDetectionCodec, WatchlistIdentificationCodec
+from evenhand.benchmarks.uccs.codec import WatchlistDetectionCodec, WatchlistIdentificationCodec, checked_answer
 from evenhand.benchmarks.uccs.demo import IMAGES, write_demo
 from evenhand.benchmarks.uccs.detections import ImageDetections
 from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions
@@ -175,3 +176,30 @@ def test_curves_and_points_are_a_section_of_the_report(demo: Path) -> None:
     assert table.rows[0][-1] == results.get("froc", "sum").number
     assert [row[0] for row in points.rows] == ["DR@0.001", "DR@0.01", "DR@0.1", "DR@1"]
     assert points_section(replace(results, estimates=())) is None
+
+
+def test_boxes_and_similarities_of_an_answer_are_rows_of_a_detection_each() -> None:
+    boxes = np.arange(12.0).reshape(3, 4)
+    assert checked_answer({"scores": [1, 1, 1], "boxes_xywh": boxes}).boxes_xywh.shape == (3, 4)
+    with pytest.raises(PredictionError, match=r"boxes_xywh has the shape \(4, 3\)"):
+        checked_answer({"scores": [1, 1, 1], "boxes_xywh": boxes.T})
+    with pytest.raises(PredictionError, match=r"similarities have the shape \(5, 3\) for 3 scores"):
+        checked_answer({"scores": [1, 1, 1], "boxes_xywh": boxes, "similarities": np.zeros((5, 3))})
+    with pytest.raises(PredictionError, match="a similarity is not finite"):
+        checked_answer({"scores": [1, 1, 1], "boxes_xywh": boxes, "similarities": np.full((3, 2), np.nan)})
+    with pytest.raises(PredictionError, match="negative width"):
+        checked_answer({"scores": [1], "boxes_xywh": [[0, 0, -1, 2]]})
+
+
+def test_check_and_evaluation_say_the_same_of_boxes_in_another_form(demo: Path, tmp_path: Path) -> None:
+    header, *rows = (demo / "detections.txt").read_text().splitlines()
+    lines = [header]
+    for name, score, *box in (row.split(",") for row in rows[:200]):
+        x, y, width, height = map(float, box)
+        lines.append(f"{name},{score},{x},{y},{x + width},{y + height}")
+    path = tmp_path / "corners.txt"
+    path.write_text("\n".join(lines) + "\n")
+    (finding,) = benchmark.find("uccs/detection").check(path, demo, WatchlistDetectionOptions()).findings
+    run = evenhand.evaluate("uccs/detection", path, data=demo, draws=0, permutations=0)
+    assert "read as corners" in finding.message
+    assert finding.message in run.results.warnings

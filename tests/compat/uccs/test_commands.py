@@ -257,7 +257,8 @@ def test_the_pickled_list_of_the_first_release_is_found(demo: Path, tmp_path: Pa
         (["--eval.exclude_gallery", "absent.txt"], "absent.txt does not exist"),
         (["--which_set", "test"], "test.csv does not exist"),
         (["--draws", "-5"], "--draws is -5"),
-        (["--targets", "0"], "--targets is [0.0]"),
+        (["--targets", "0"], "--targets is 0."),
+        (["--targets", "0.1", "0.1"], "would count twice in the sum"),
         (["--eval.detection.froc", "x.gif"], "x.gif is none of them"),
     ],
 )

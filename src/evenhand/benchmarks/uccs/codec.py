@@ -15,6 +15,7 @@ from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, Watchlis
 from evenhand.benchmarks.uccs.scores import ScoredBlock, evaluate_blocks, read_scores
 from evenhand.benchmarks.uccs.scoring import score_stores, write_text
 from evenhand.core.errors import PredictionError
+from evenhand.core.records import Array
 from evenhand.core.task import Codec, Dataset
 from evenhand.files.inputs import parse_toml, read
 
@@ -100,21 +101,45 @@ def checked_answer(plain: Any) -> ImageDetections:
         plain = plain._asdict()
     try:
         scores = np.asarray(plain["scores"], dtype=np.float64).reshape(-1)
-        boxes = np.asarray(plain["boxes_xywh"], dtype=np.float64).reshape(-1, 4)
+        boxes = _rows_of_four(plain["boxes_xywh"])
         landmarks = plain.get("landmarks")
         points = None if landmarks is None else np.asarray(landmarks, dtype=np.float64).reshape(-1, 5, 2)
         similar = plain.get("similarities")
-        table = None if similar is None else np.asarray(similar, dtype=np.float32).reshape(len(scores), -1)
+        table = None if similar is None else _similarity_rows(similar, len(scores))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PredictionError(
-            "An answer has `scores` (n), `boxes_xywh` (n, 4) and perhaps `landmarks` (n, 5, 2); "
-            f"this one does not: {error}."
+            "An answer has `scores` (n), `boxes_xywh` (n, 4) and perhaps `landmarks` (n, 5, 2) and `similarities` "
+            f"(n, subjects); this one does not: {error}."
         ) from None
     if len(boxes) != len(scores) or (points is not None and len(points) != len(scores)):
         raise PredictionError(f"An answer has {len(scores)} scores and {len(boxes)} boxes; one box per score, please.")
     if not (np.isfinite(scores).all() and np.isfinite(boxes).all()):
         raise PredictionError("An answer has a score or a box that is not finite.")
+    if (boxes[:, 2:] < 0).any():
+        raise PredictionError(
+            "An answer has a box with a negative width or height; boxes_xywh are left, top, width and height in pixels."
+        )
     return ImageDetections(scores, boxes, points, table)
+
+
+def _rows_of_four(boxes: Any) -> Array:
+    """Boxes as rows; raises ValueError for columns, which another shape would turn into other boxes in silence."""
+    array = np.asarray(boxes, dtype=np.float64)
+    if array.size and (array.ndim != 2 or array.shape[1] != 4) and array.shape != (4,):
+        raise ValueError(f"boxes_xywh has the shape {array.shape}")
+    return array.reshape(-1, 4)
+
+
+def _similarity_rows(similar: Any, detections: int) -> Array:
+    """Similarities as one row per detection; raises ValueError for another shape."""
+    array = np.asarray(similar, dtype=np.float32)
+    if array.ndim == 1 and detections == 1:
+        array = array[np.newaxis]
+    if array.size and (array.ndim != 2 or len(array) != detections):
+        raise ValueError(f"similarities have the shape {array.shape} for {detections} scores")
+    if not np.isfinite(array).all():
+        raise ValueError("a similarity is not finite")
+    return array.reshape(detections, -1) if array.size else np.zeros((detections, 0), np.float32)
 
 
 def scored_block(name: str, answer: ImageDetections, subjects: int) -> ScoredBlock:
@@ -122,7 +147,10 @@ def scored_block(name: str, answer: ImageDetections, subjects: int) -> ScoredBlo
     similar = np.zeros((0, subjects), np.float32) if answer.similarities is None else answer.similarities
     if similar.shape != (len(answer.scores), subjects):
         needed = (len(answer.scores), subjects)
-        raise PredictionError(f"{name}: similarities are {similar.shape}; {needed} are needed.")
+        raise PredictionError(
+            f"{name}: similarities are {similar.shape}; {needed} are needed: one per detection and subject in "
+            "gallery.csv."
+        )
     stem = name.removesuffix(".jpg")
     return ScoredBlock([stem] * len(answer.scores), answer.scores, answer.boxes_xywh, similar.astype(np.float32))
 

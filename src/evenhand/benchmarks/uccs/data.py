@@ -11,6 +11,9 @@ beside the ids.
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions
+from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, check_targets
 from evenhand.core.errors import DataError, OptionError
 from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
@@ -101,6 +104,7 @@ def load(data: Path, options: WatchlistDetectionOptions) -> Dataset[WatchlistFac
     """A set of the data folder; without annotations its images can be looked at, but not evaluated."""
     if not 0 < options.iou <= 1:
         raise OptionError(f"iou is {options.iou:g}; an overlap limit lies above 0 and at most at 1, usually 0.5.")
+    check_targets(options.targets)
     data = Path(data)
     if data.is_file():
         raise DataError(f"{data} is a file; name the folder that holds {options.which_set}.csv.")
@@ -140,7 +144,7 @@ def load(data: Path, options: WatchlistDetectionOptions) -> Dataset[WatchlistFac
     }
     if faces.gallery is not None:
         facts["gallery subjects"] = len(faces.gallery)
-    messages = (*exclusion_warnings(faces), *warnings)
+    messages = (*exclusion_warnings(faces), *annotation_warnings(faces), *warnings)
     return Dataset("UCCS watchlist", samples, faces, levels, tuple(inputs), messages, facts)
 
 
@@ -153,22 +157,38 @@ def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[Watchli
     frame = table.frame
     names = frame["FILE"].to_list()
     first_seen: dict[str, int] = {}
-    image = np.array([first_seen.setdefault(name, len(first_seen)) for name in names], dtype=np.intp)
+    image = np.array([first_seen.setdefault(plain_name(name), len(first_seen)) for name in names], dtype=np.intp)
+    spelled = [names[row].strip() for row in np.unique(image, return_index=True)[1]]  # as it is on the disk
     boxes = frame.select(FACE_COLUMNS[3:]).to_numpy().reshape(-1, 4)
     raise_first(box_issues(boxes, table.lines, "FACE"), path, DataError)
     order = np.argsort(image, kind="stable")
     faces = WatchlistFaces(
-        images=tuple(first_seen),
+        images=tuple(spelled),
         image=image[order],
         boxes_xywh=boxes[order],
         subject=frame["SUBJECT_ID"].to_numpy()[order],
         face_id=frame["FACE_ID"].to_numpy()[order],
         exclusion=exclusion,
     )
+    twice = [name for name, count in Counter(name.lower() for name in table.header.names).items() if count > 1]
+    if twice:
+        raise DataError(
+            f"{path}, line 1: two columns are called {twice[0]!r}, in upper or lower case. Give one another name."
+        )
     others = {name: frame[name] for name in table.header.names if name not in FACE_COLUMNS and name}
     extra = _extra_columns(others, order, image[order], len(first_seen))
     faces = replace(faces, extra=_own_columns(faces) | extra)
     return faces, table.fact
+
+
+def plain_name(name: str) -> str:
+    """The name of an image without blanks around it, its accents written in one form (NFC).
+
+    >>> plain_name(" a01.jpg ")
+    'a01.jpg'
+    """
+    name = name.strip()
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def read_exclusion(path: Path) -> Exclusion:
@@ -196,6 +216,8 @@ def read_exclusion(path: Path) -> Exclusion:
     ids: list[np.int64] = []
     for where, entry in entries:
         try:
+            if isinstance(entry, str) and not re.fullmatch(r"[+-]?[0-9]+", entry):
+                raise ValueError(entry)
             ids.append(np.int64(int(entry)))
         except OverflowError:
             raise DataError(f"{path}: the face id {entry} is beyond the whole numbers of 64 bits.") from None
@@ -212,19 +234,26 @@ def read_gallery(path: Path) -> tuple[tuple[GalleryPicture, ...], InputFact]:
     table = read_table(path, kinds)
     landmarks = table.frame.select(LANDMARK_COLUMNS).to_numpy().reshape(-1, 5, 2)
     files, subjects = table.frame["FILE"].to_list(), table.frame["SUBJECT_ID"].to_list()
-    issues = [
-        Issue(int(line), f"SUBJECT_ID is {subject}; watchlist subjects are numbered from 1")
-        for line, subject in zip(table.lines, subjects, strict=True)
-        if subject < 1
-    ]
-    raise_first(issues, path, DataError)
+    raise_first(_subject_issues(subjects, table.lines), path, DataError)
     return tuple(map(GalleryPicture, files, subjects, landmarks)), table.fact
 
 
 def read_subjects(path: Path) -> tuple[tuple[int, ...], InputFact]:
     """The distinct subject ids of `gallery.csv`, in the text order of their four-digit names."""
     table = read_table(path, {"SUBJECT_ID": CellKind.INTEGER})
-    return tuple(sorted(set(table.frame["SUBJECT_ID"].to_list()), key=subject_name)), table.fact
+    subjects = table.frame["SUBJECT_ID"].to_list()
+    raise_first(_subject_issues(subjects, table.lines), path, DataError)
+    if not subjects:
+        raise DataError(f"{path} has a header but no row: there is nobody on the watchlist.")
+    return tuple(sorted(set(subjects), key=subject_name)), table.fact
+
+
+def _subject_issues(subjects: Sequence[int], lines: Array) -> list[Issue]:
+    return [
+        Issue(int(line), f"SUBJECT_ID is {subject}; watchlist subjects are numbered from 1")
+        for line, subject in zip(lines, subjects, strict=True)
+        if subject < 1
+    ]
 
 
 def subject_name(subject: int) -> str:
@@ -306,6 +335,43 @@ def exclusion_warnings(faces: WatchlistFaces) -> tuple[str, ...]:
         warnings.append(
             f"{strangers} excluded faces are of unknown people; the published evaluation subtracts them "
             "from the number of known faces, and so do we."
+        )
+    return tuple(warnings)
+
+
+def annotation_warnings(faces: WatchlistFaces) -> tuple[str, ...]:
+    """What is odd about the annotated faces: a face or an id twice, boxes that nothing can overlap."""
+    warnings = []
+    images, ids = faces.image.tolist(), faces.face_id.tolist()
+    same_box = Counter(zip(images, map(tuple, faces.boxes_xywh.tolist()), strict=True))
+    repeated_ids = Counter(ids)
+    again = sum(same_box.values()) - len(same_box)
+    if again:
+        image = faces.images[next(key for key, count in same_box.items() if count > 1)[0]]
+        warnings.append(
+            f"{again} annotated faces have the image and the box of an earlier one, such as one in {image}, and can "
+            "hardly be found twice. Is a row there twice?"
+        )
+    shared = [face for face, count in repeated_ids.items() if count > 1]
+    if shared:
+        excluded = int(np.isin(shared, faces.exclusion.ids).sum())
+        more = f" {excluded} of them are excluded, and then all faces of that id are." if excluded else ""
+        warnings.append(
+            f"{len(shared)} FACE_IDs belong to more than one face, such as {shared[0]}. An id names one face of the "
+            f"whole set.{more}"
+        )
+    flat = int((faces.boxes_xywh[:, 2:] == 0).any(axis=1).sum())
+    if flat:
+        warnings.append(f"{flat} annotated faces have a width or a height of 0: no detection can overlap them.")
+    if len(faces) and np.abs(faces.boxes_xywh).max() <= 2:
+        warnings.append(
+            "All annotated boxes lie between 0 and 2, as if divided by the picture's size; pixels are expected."
+        )
+    folded = Counter(name.casefold() for name in faces.images)
+    twins = [name for name in faces.images if folded[name.casefold()] > 1]
+    if twins:
+        warnings.append(
+            f"{', '.join(twins[:2])}: names that differ in upper and lower case alone are different images."
         )
     return tuple(warnings)
 

@@ -7,6 +7,7 @@ meaning. Rows on images that are not annotated take no part, and are counted.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.benchmarks.uccs.data import LANDMARK_COLUMNS, WatchlistFaces, box_issues
+from evenhand.benchmarks.uccs.data import LANDMARK_COLUMNS, WatchlistFaces, box_issues, plain_name
 from evenhand.core.errors import PredictionError
 from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
@@ -119,17 +120,37 @@ class NameIndex:
     """Finds annotated images by name, with or without extension."""
 
     def __init__(self, images: Sequence[str]) -> None:
-        self._exact = {name: place for place, name in enumerate(images)}
+        self._images = tuple(map(plain_name, images))
+        self._exact = {name: place for place, name in enumerate(self._images)}
         self._stems: dict[str, int] = {}
-        for place, name in enumerate(images):
-            self._stems.setdefault(PurePosixPath(name).stem if "/" in name else name.rpartition(".")[0] or name, place)
+        for place, name in enumerate(self._images):
+            stem = _stem(name)
+            self._stems[stem] = _AMBIGUOUS if stem in self._stems else place
 
     def find(self, name: str) -> int:
-        """The image's place, or NOT_ANNOTATED. An exact name goes before `.jpg`, and that before any extension."""
+        """The image's place, or NOT_ANNOTATED. An exact name goes before `.jpg`, and that before any extension.
+
+        Blanks around a name and how its accents are written do not matter. A name without extension that two images
+        share is refused, unless one of them is a `.jpg`.
+        """
         place = self._exact.get(name)
         if place is None:
-            place = self._exact.get(name + ".jpg", self._stems.get(name, NOT_ANNOTATED))
+            name = plain_name(name)
+            place = self._exact.get(name, self._exact.get(name + ".jpg", self._stems.get(name, NOT_ANNOTATED)))
+        if place == _AMBIGUOUS:
+            both = ", ".join(image for image in self._images if _stem(image) == name)
+            raise PredictionError(f"The name {name!r} may be any of {both}. Write it with its extension.")
         return place
+
+    def advice(self, elsewhere: Iterable[str]) -> str:
+        """How names that were not found differ from annotated ones, in words; nothing where that can't be seen."""
+        names = [plain_name(name) for name in elsewhere][:_NAMES_COMPARED]
+        for difference, form in _FORMS.items():
+            known = {form(image): image for image in self._images}
+            alike = [(name, known[form(name)]) for name in names if form(name) in known]
+            if len(known) == len(self._images) and 2 * len(alike) > len(names):
+                return f" They differ in {difference}: write {alike[0][1]}, not {alike[0][0]}."
+        return ""
 
     def gather(self, names: pl.Series | Sequence[str], scores: Array, boxes_xywh: Array, lines: Array) -> CheckedRows:
         """Rows with the image that each belongs to. Those of one image mostly follow each other."""
@@ -140,6 +161,29 @@ class NameIndex:
         for run in np.flatnonzero(places == NOT_ANNOTATED):
             elsewhere[values[run]] += int(lengths[run])
         return CheckedRows(np.repeat(places, lengths), scores, boxes_xywh, lines, elsewhere)
+
+
+def _stem(name: str) -> str:
+    return PurePosixPath(name).stem if "/" in name else name.rpartition(".")[0] or name
+
+
+def _base(name: str) -> str:
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
+def _unpadded(name: str) -> str:
+    return re.sub(r"(?<!\d)0+(?=\d)", "", name)
+
+
+_FORMS: Mapping[str, Callable[[str], str]] = {
+    "their folder": _base,
+    "upper and lower case": str.casefold,
+    "their extension": _stem,
+    "the zeros before their numbers": _unpadded,
+    "their folder, extension, case or zeros": lambda name: _unpadded(_stem(_base(name)).casefold()),
+}
+_AMBIGUOUS = -2
+_NAMES_COMPARED = 100
 
 
 class CheckedRows(NamedTuple):
@@ -255,13 +299,25 @@ def assemble(
     inputs: tuple[InputFact, ...] = (),
     warnings: tuple[str, ...] = (),
 ) -> WatchlistDetections:
-    """Detections from blocks of rows; rows on images that are not annotated are counted and left out."""
+    """Detections from blocks of rows; rows on images that are not annotated are counted and left out.
+
+    Raises PredictionError when there are rows, and none is on an annotated image.
+    """
     image, order = order_of(parts)
     elsewhere = sum((part.elsewhere for part in parts), Counter[str]())
-    if parts and not len(order) and elsewhere:
-        shown = ", ".join(sorted(elsewhere)[:3])
-        known = ", ".join(faces.images[:3])
-        warnings += (f"No row is on an annotated image (the file names {shown}…, the annotation {known}…).",)
+    if elsewhere:
+        advice = NameIndex(faces.images).advice(sorted(elsewhere))
+        if not len(order):
+            shown, known = (
+                ", ".join(names[:3]) + ("…" if len(names) > 3 else "") for names in (sorted(elsewhere), faces.images)
+            )
+            where = f"{inputs[0].path}: no" if inputs else "No"
+            raise PredictionError(
+                f"{where} row is on an annotated image: the rows name {shown}, the annotation {known}."
+                + (advice or " Is it the score file of another set?")
+            )
+        if advice:
+            warnings += (f"{len(elsewhere)} images of the score file are not annotated.{advice}",)
     # Files are mostly written image by image: then every row stays where it is, and nothing is copied.
     rows = slice(None) if np.array_equal(order, np.arange(len(image))) else order
     return WatchlistDetections(

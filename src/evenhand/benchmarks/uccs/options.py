@@ -32,6 +32,16 @@ class WatchlistIdentificationOptions(WatchlistDetectionOptions):
     challenge: bool = option(False, "insist on the challenge's 1000 subjects")
 
 
+def check_targets(targets: Sequence[float], option: str = "targets") -> None:
+    """Raise when there is no target, one that is no number above 0, or two that are the same."""
+    shown = ", ".join(f"{target:g}" for target in targets)
+    expected = "Each is a number of false alarms per image above 0, such as 0.001, 0.01, 0.1, 1."
+    if not targets or not all(0 < target < float("inf") for target in targets):
+        raise OptionError(f"{option} is {shown or 'empty'}. {expected}")
+    if len({f"{target:g}" for target in targets}) < len(targets):
+        raise OptionError(f"{option} is {shown}: one of them is there twice and would count twice in the sum.")
+
+
 def check_ranks(ranks: Sequence[int]) -> None:
     """Raise when there is no rank, or one below 1."""
     if not ranks or any(rank < 1 for rank in ranks):

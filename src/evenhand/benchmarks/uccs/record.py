@@ -72,13 +72,19 @@ def match(faces: WatchlistFaces, detections: WatchlistDetections, iou: float) ->
 
 
 def record_detection(
-    faces: WatchlistFaces, detections: WatchlistDetections, options: WatchlistDetectionOptions, *, items: bool = True
+    faces: WatchlistFaces,
+    detections: WatchlistDetections,
+    options: WatchlistDetectionOptions,
+    *,
+    items: bool = True,
+    matches: Matches | None = None,
 ) -> Records:
     """One row per image, per face, per false or ignored detection, per absent exclusion.
 
-    Without `items` the rows have numbers for names; curves need no more.
+    `matches` are those of `match`, where they are known already. Without `items` the rows have numbers for names;
+    curves need no more.
     """
-    rows = _Rows(faces, detections, options.iou)
+    rows = _Rows(faces, detections, matches or match(faces, detections, options.iou))
     face, detection = rows.matches.pairs
     rows.kind[face] = Event.FOUND
     rows.score[face] = detections.scores[detection]
@@ -93,6 +99,7 @@ def record_identification(
     options: WatchlistIdentificationOptions,
     *,
     items: bool = True,
+    matches: Matches | None = None,
 ) -> Records:
     """One row per image, per face, per false or ignored detection, per absent exclusion.
 
@@ -101,17 +108,36 @@ def record_identification(
     similarity and, by the pessimistic rule, those with the same.
     """
     assert detections.largest is not None, "a file without similarities has no identification"
-    rows = _Rows(faces, detections, options.iou)
+    rows = _Rows(faces, detections, matches or match(faces, detections, options.iou))
     face, detection = rows.matches.pairs
     known = faces.is_known[face]
     rows.kind[face] = np.where(known, Event.FOUND, Event.STRANGER)
     rows.score[face] = detections.largest[detection]
-    similarity, rank = _true_subjects(detections, face[known], detection[known], options.ties)
+    similarity, rank = true_subjects(detections, face[known], detection[known], options.ties)
     rows.score[face[known]], rows.rank[face[known]] = similarity, rank
     table = rows.table(_counts(faces) - ~faces.is_known, detections.largest, items)
     first = (table["rank"] > 0) & (table["rank"] <= 1)
     counts = {"known": table["adds"], "first": first, "is_known": table["adds"] > 0}
     return Records({**table.columns, **counts}, table.attributes)
+
+
+def true_subjects(detections: WatchlistDetections, face: Array, detection: Array, ties: Ties) -> tuple[Array, Array]:
+    """Similarity to the true subject, and its rank, of pairs of known faces and detections."""
+    scores = detections.candidates
+    assert scores is not None
+    similarity, rank = np.full(len(face), np.nan), np.full(len(face), float(NEVER))
+    span = max(len(detections), 1)
+    keys = scores.face.astype(np.int64) * span + scores.detection
+    order = np.argsort(keys)
+    wanted = face.astype(np.int64) * span + detection
+    place = np.searchsorted(keys[order], wanted)
+    there = place < len(keys)
+    there[there] = keys[order][place[there]] == wanted[there]
+    row = order[place[there]]
+    share = {"pessimistic": 1.0, "middle": 0.5, "optimistic": 0.0}[ties]
+    similarity[there] = scores.similarity[row]
+    rank[there] = 1 + scores.larger[row] + share * scores.tied[row]
+    return similarity, rank
 
 
 def _counts(faces: WatchlistFaces) -> Array:
@@ -135,31 +161,12 @@ def _is_repeated(ids: Array) -> Array:
     return repeated
 
 
-def _true_subjects(detections: WatchlistDetections, face: Array, detection: Array, ties: Ties) -> tuple[Array, Array]:
-    """Similarity to the true subject, and its rank, of pairs of known faces and detections."""
-    scores = detections.candidates
-    assert scores is not None
-    similarity, rank = np.full(len(face), np.nan), np.full(len(face), float(NEVER))
-    span = max(len(detections), 1)
-    keys = scores.face.astype(np.int64) * span + scores.detection
-    order = np.argsort(keys)
-    wanted = face.astype(np.int64) * span + detection
-    place = np.searchsorted(keys[order], wanted)
-    there = place < len(keys)
-    there[there] = keys[order][place[there]] == wanted[there]
-    row = order[place[there]]
-    share = {"pessimistic": 1.0, "middle": 0.5, "optimistic": 0.0}[ties]
-    similarity[there] = scores.similarity[row]
-    rank[there] = 1 + scores.larger[row] + share * scores.tied[row]
-    return similarity, rank
-
-
 class _Rows:
     """The table under construction: rows of images, faces, false alarms, ignored ones and absent ones."""
 
-    def __init__(self, faces: WatchlistFaces, detections: WatchlistDetections, iou: float) -> None:
+    def __init__(self, faces: WatchlistFaces, detections: WatchlistDetections, matches: Matches) -> None:
         self._faces, self._detections = faces, detections
-        self.matches = match(faces, detections, iou)
+        self.matches = matches
         self.kind = np.where(self.matches.is_excluded, Event.EXCLUDED, Event.MISSED).astype(np.int8)
         self.score = np.full(len(faces), np.nan)
         self.rank = np.zeros(len(faces))

@@ -114,6 +114,13 @@ class Reducer:
         self._candidates.append(TrueSubjectScores(row + self._rows, face, own.astype(np.float64), larger, tied))
         self._rows += len(rows.image)
 
+    def add_frame(self, rows: CheckedRows, frame: pl.DataFrame) -> None:
+        """Take a block of a text file, with all of its columns."""
+        similar = frame.drop(LEADING_COLUMNS)
+        if len(similar):
+            largest = reduce(np.maximum, (column.to_numpy() for column in similar.iter_columns()))
+            self.add(rows, largest, partial(_rows_of, similar))
+
     def finish(
         self, *, inputs: tuple[InputFact, ...] = (), warnings: tuple[str, ...] = (), single: bool = False
     ) -> WatchlistDetections:
@@ -191,8 +198,6 @@ def similarity_columns(
     elif wrong:
         shown = ", ".join(wrong[:5]) + (", …" if len(wrong) > 5 else "")
         message = f"similarity columns are named {PREFIX}0001 and so on, but the header has {shown}"
-    elif len(set(subjects)) < len(subjects):
-        message = "two columns name the same subject"
     message = message or gallery_issue(subjects, gallery, challenge=challenge)
     report([Issue(1, message)] if message else [])
     return subjects, {**leading, **dict.fromkeys(names, CellKind.NUMBER)}
@@ -204,6 +209,8 @@ def gallery_issue(
     """Why the subjects of a score file are not those of the gallery; None when they are."""
     if challenge and len(subjects) != CHALLENGE_SUBJECTS:
         return f"{where} has {len(subjects)} subjects; a submission to the challenge has {CHALLENGE_SUBJECTS}"
+    if len(set(subjects)) < len(subjects):
+        return f"two columns of {where} name the same subject"
     if gallery is None or set(subjects) == set(gallery):
         return None
     lacking, foreign = sorted(set(gallery) - set(subjects)), sorted(set(subjects) - set(gallery))
@@ -233,10 +240,7 @@ def read_scores(
         return kinds
 
     for rows, frame in score_rows(lines, faces, columns, report):
-        similar = frame.drop(LEADING_COLUMNS)
-        if len(similar):
-            largest = reduce(np.maximum, (column.to_numpy() for column in similar.iter_columns()))
-            reducers[0].add(rows, largest, partial(_rows_of, similar))
+        reducers[0].add_frame(rows, frame)
     return reducers[0].finish(inputs=(lines.fact,), warnings=end_warning(lines))
 
 
@@ -256,15 +260,22 @@ class StoreRows(NamedTuple):
 def read_ids(path: Path) -> tuple[StoreRows, InputFact]:
     """Rows and columns of a binary store."""
     arrays, fact = load_ids(path, ("files", "detection_scores", "bboxes", "subjects"))
-    files = [str(name) for name in arrays["files"].tolist()]
+    files = [name.decode() if isinstance(name, bytes) else str(name) for name in arrays["files"].reshape(-1).tolist()]
     scores = np.asarray(arrays["detection_scores"], dtype=np.float64).reshape(-1)
-    boxes = np.asarray(arrays["bboxes"], dtype=np.float64).reshape(-1, 4)
+    boxes = np.asarray(arrays["bboxes"], dtype=np.float64)
+    if boxes.ndim != 2 or boxes.shape[1] != 4:
+        raise PredictionError(f"{ids_path(path)}: bboxes are {boxes.shape}; one row of four per detection is expected.")
     if not len(files) == len(scores) == len(boxes):
         raise PredictionError(
             f"{ids_path(path)}: {len(files)} files, {len(scores)} scores and {len(boxes)} boxes; equal needed."
         )
-    subjects = tuple(int(subject) for subject in arrays["subjects"].tolist())
-    return StoreRows(files, scores, boxes, subjects), fact
+    columns = arrays["subjects"].reshape(-1)
+    if columns.dtype.kind not in "iu" or not len(columns):
+        raise PredictionError(
+            f"{ids_path(path)}: subjects are {len(columns)} of {columns.dtype}; the numbers of the columns' subjects "
+            "are expected, as whole numbers."
+        )
+    return StoreRows(files, scores, boxes, tuple(columns.tolist())), fact
 
 
 def store_issues(rows: StoreRows) -> tuple[Issue, ...]:
@@ -312,4 +323,5 @@ def _read_binary(
         raise PredictionError(f"{path}, row {issues[0].line}: {issues[0].message}.")
 
     similar = stored_blocks(path, rows, report, facts)
-    return replace(evaluate_blocks(similar, rows.subjects, faces, iou=iou), inputs=tuple(facts))
+    detections = evaluate_blocks(similar, rows.subjects, faces, iou=iou, inputs=(fact,))
+    return replace(detections, inputs=tuple(facts))

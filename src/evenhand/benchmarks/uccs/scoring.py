@@ -31,6 +31,7 @@ from evenhand.core.records import Array
 from evenhand.core.task import InputFact
 from evenhand.files.writing import open_file, remove
 from evenhand.instruments.ahead import ahead
+from evenhand.search.sanity import embedding_warnings
 
 SHORTEST = 1e-12  # a vector is divided by its length, or by this
 _ROWS_AT_ONCE = 1024
@@ -53,7 +54,10 @@ def enrol(embeddings: Mapping[int, Array]) -> Enrolment:
     subjects = tuple(sorted(embeddings, key=subject_name))
     sizes = {embeddings[subject].shape[1] for subject in subjects}
     if len(sizes) > 1:
-        raise DataError(f"Gallery embeddings have different lengths: {', '.join(map(str, sorted(sizes)))}.")
+        raise DataError(
+            f"Gallery embeddings have different lengths: {', '.join(map(str, sorted(sizes)))}. Were all extracted by "
+            "the same network?"
+        )
     empty = [subject for subject in subjects if not len(embeddings[subject])]
     if empty:
         raise DataError(f"Subject {PREFIX}{subject_name(empty[0])} has no gallery embedding.")
@@ -72,12 +76,13 @@ def score(probes: Iterable[ProbeEmbeddings], enrolment: Enrolment) -> Iterator[S
     gallery = np.ascontiguousarray(unit_vectors(enrolment.templates).T)
     rows = max(1, min(_ROWS_AT_ONCE, _VALUES_AT_ONCE // max(gallery.shape[1], 1)))
     for block in _batches(probes, rows):
+        for probe in block:
+            if probe.embeddings.shape[1] != gallery.shape[0]:
+                raise PredictionError(
+                    f"The embeddings of {probe.names[0]} have {probe.embeddings.shape[1]} values, "
+                    f"the gallery's {gallery.shape[0]}. Were both extracted by the same network?"
+                )
         vectors = np.concatenate([probe.embeddings for probe in block])
-        if vectors.shape[1] != gallery.shape[0]:
-            raise PredictionError(
-                f"The embeddings of {block[0].names[0]} have {vectors.shape[1]} values, "
-                f"the gallery's {gallery.shape[0]}. Were both extracted by the same network?"
-            )
         files = [name for probe in block for name in probe.names]
         scores = np.concatenate([probe.detection_scores for probe in block])
         boxes = np.concatenate([probe.boxes_xywh for probe in block])
@@ -141,8 +146,16 @@ def score_stores(
     Raises PredictionError when the stores are of two networks, unfinished, or of another gallery.
     """
     notes = check_origins(gallery, probes, gallery_table)
-    enrolment = enrol(read_gallery_embeddings(gallery, subjects))
-    return enrolment, score(read_probes(probes), enrolment), notes
+    embeddings = read_gallery_embeddings(gallery, subjects)
+    enrolment = enrol(embeddings)
+    return enrolment, score(read_probes(probes), enrolment), (*notes, *_gallery_warnings(gallery, embeddings))
+
+
+def _gallery_warnings(gallery: Path, embeddings: Mapping[int, Array]) -> tuple[str, ...]:
+    """What looks wrong about the gallery: constant or empty vectors, or those of a subject unlike each other."""
+    subject = np.repeat(np.arange(len(embeddings)), [len(rows) for rows in embeddings.values()])
+    warnings = embedding_warnings(np.concatenate(list(embeddings.values())), subject, index="the subject of every row")
+    return tuple(f"{gallery}: {warning}" for warning in warnings)
 
 
 def _batches(probes: Iterable[ProbeEmbeddings], rows: int) -> Iterator[list[ProbeEmbeddings]]:

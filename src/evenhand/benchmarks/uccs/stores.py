@@ -287,7 +287,10 @@ def _probe(name: str, arrays: Mapping[str, Array], path: Path) -> ProbeEmbedding
     if lacking:
         raise PredictionError(f"{path} lacks {', '.join(lacking)} of {name}; it has {', '.join(arrays)}.")
     scores = np.asarray(arrays["detection_scores"], dtype=np.float64).reshape(-1)
-    boxes = np.asarray(arrays["bboxes"], dtype=np.float64).reshape(-1, 4)
+    boxes = np.asarray(arrays["bboxes"], dtype=np.float64)
+    boxes = boxes.reshape(-1, 4) if boxes.ndim == 1 or not boxes.size else boxes
+    if boxes.ndim != 2 or boxes.shape[1] != 4:
+        raise PredictionError(f"{path}, {name}: bboxes are {boxes.shape}; one row of four per detection is expected.")
     if not (np.isfinite(scores).all() and np.isfinite(boxes).all()):
         row = int(np.flatnonzero(~(np.isfinite(scores) & np.isfinite(boxes).all(axis=1)))[0])
         raise PredictionError(f"{path}, {name}: the detection score or the box in row {row} is not finite.")

@@ -13,7 +13,8 @@ from evenhand.benchmarks.uccs.codec import WatchlistDetectionCodec, WatchlistIde
 from evenhand.benchmarks.uccs.data import WatchlistFaces, load
 from evenhand.benchmarks.uccs.detections import WatchlistDetections
 from evenhand.benchmarks.uccs.options import WatchlistDetectionOptions, WatchlistIdentificationOptions, check_ranks
-from evenhand.benchmarks.uccs.record import record_detection, record_identification
+from evenhand.benchmarks.uccs.plausibility import warnings_of
+from evenhand.benchmarks.uccs.record import match, record_detection, record_identification
 from evenhand.benchmarks.uccs.sections import badness, explain_curve, points_section, view_watchlist
 from evenhand.core.errors import DataError
 from evenhand.core.metric import Metric
@@ -38,7 +39,16 @@ def _record(
 ) -> Iterator[Records]:
     if not len(dataset.truth):
         raise DataError("The set has no annotated faces, so nothing can be evaluated. Use validation.")
-    yield record(dataset.truth, predictions, options, items=items)
+    matches = match(dataset.truth, predictions, options.iou)
+    named = isinstance(options, WatchlistIdentificationOptions)
+    for warning in warnings_of(dataset.truth, predictions, matches, options.iou, named=named):
+        tools.warn(warning)
+    if isinstance(options, WatchlistIdentificationOptions) and max(options.ranks) >= len(predictions.subjects):
+        tools.warn(
+            f"Rank {max(options.ranks)} of {len(predictions.subjects)} subjects: every known face that is found counts "
+            "as named."
+        )
+    yield record(dataset.truth, predictions, options, items=items, matches=matches)
 
 
 def _detection_metrics(options: WatchlistDetectionOptions) -> tuple[Metric[Any], ...]:

@@ -13,6 +13,7 @@ read is named and counted, and the work goes on; so is a face that can't be cut 
 from __future__ import annotations
 
 import argparse
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -33,7 +34,6 @@ from evenhand.core.errors import DataError, EvenhandError, OptionError, PartErro
 from evenhand.core.printing import duration
 from evenhand.core.records import Array
 from evenhand.core.task import InputFact, Unanswered
-from evenhand.files.inputs import hash_text
 from evenhand.files.writing import make_folder, remove, write_file
 from evenhand.geometry.boxes import corners
 from evenhand.store.journal import Journal, read_journal
@@ -65,7 +65,7 @@ def baseline_detection(config: Configuration, own: argparse.Namespace, say: Say)
         device_of(config, say) if own.detector == "mtcnn" else "cpu",
     )
     detector, out, total = build(), Path(config["detection.results"]), len(names)
-    listed = hash_text("\n".join(names))
+    listed = hashlib.sha256("\n".join(names).encode("utf-8", "surrogatepass")).hexdigest()  # as journals have it
     settings = f"{detector.fingerprint}\n{folder}\n{most}\n{own.upright}\n{listed}\n"
     journal, answers = open_journal(make_folder(out.parent) / f".{out.name}.journal", settings)
     failed, progress = dict[str, str](), RateOfProgress(say, "pictures")

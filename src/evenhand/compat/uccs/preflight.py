@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evenhand.benchmarks.uccs.options import check_ranks
+from evenhand.benchmarks.uccs.options import check_ranks, check_targets
 from evenhand.benchmarks.uccs.stores import ids_path, origin_path
 from evenhand.compat.uccs.config import Configuration, labels_of
 from evenhand.core.errors import DataError, OptionError, StorageError
@@ -59,8 +59,7 @@ def _check_evaluation(config: Configuration, own: argparse.Namespace) -> None:
     check_ranks(own.ranks or [config["eval.recognition.rank"]])
     if own.draws < 0:
         raise OptionError(f"--draws is {own.draws}; 0 switches intervals off, 2000 is usual.")
-    if not all(0 < target < float("inf") for target in own.targets):
-        raise OptionError(f"--targets is {own.targets}; each is a number of false alarms per image above 0.")
+    check_targets(own.targets, "--targets")
     if not own.no_figure:
         for task, key in (("detection", "froc"), ("recognition", "oroc")):
             if task in own.tasks:
