@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from degrading import DegradingModel, degrade
 
@@ -18,7 +19,8 @@ from evenhand.compat.his_evaluators import (
     IPERNovelViewEvaluator,
     NovelViewModel,
 )
-from evenhand.core.errors import DataError, PartError
+from evenhand.compat.his_evaluators.evaluators import PairedMetricRunner
+from evenhand.core.errors import DataError, OptionError, PartError
 
 SUBJECTS = (
     "red\x1b[31m", "turned\u202etxt", "line\nFORGED", "over\rFORGED", "c1\x9b31m", "split\u2028FORGED", "bell\x07",
@@ -146,3 +148,21 @@ def test_a_video_outside_the_data_folder_is_refused(data: Path, tmp_path: Path, 
     (tmp_path / "iPER_protocol.json").write_text(json.dumps(protocol))
     with pytest.raises(DataError, match="is no name of a video"):
         IPERMotionImitationEvaluator(data, protocol=tmp_path / "iPER_protocol.json")
+
+
+@pytest.mark.parametrize(("image_size", "batch_size"), [(-1, 16), (32, 0)])
+def test_a_size_or_a_batch_that_can_not_be_is_refused(tmp_path: Path, image_size: int, batch_size: int) -> None:
+    picture = tmp_path / "a.png"
+    save(str(picture), np.zeros((32, 32, 3), np.uint8))
+    with pytest.raises(OptionError, match="expected at least 1 and 0"):
+        PairedMetricRunner(("ssim",)).evaluate([(picture, picture)], image_size, batch_size)
+
+
+def test_pictures_that_are_the_real_ones_are_pointed_out(tmp_path: Path) -> None:
+    said: list[str] = []
+    rng = np.random.default_rng(1)
+    paths = [tmp_path / f"{number}.png" for number in range(8)]
+    for path in paths:
+        save(str(path), rng.integers(0, 255, (32, 32, 3), dtype=np.uint8))
+    PairedMetricRunner(("ssim",), say=said.append).evaluate([(path, path) for path in paths], 32)
+    assert "equal to their real ones" in " ".join(said)

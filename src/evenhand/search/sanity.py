@@ -105,7 +105,7 @@ comparison in only 0 % of cases. Higher must mean more alike: negate distances.'
         return ()
     if np.ptp(np.concatenate([genuine, impostor])) == 0:
         return (f"All {len(genuine) + len(impostor):,} sampled scores are the same number: they are constant.",)
-    higher = _chance_of_higher(genuine, impostor)
+    higher = chance_of_higher(genuine, impostor)
     share = (
         f"a genuine comparison is rated more alike than an impostor comparison in only {100 * higher:.0f} % of cases"
     )
@@ -241,10 +241,10 @@ def _likeness(vectors: Array, rows: NDArray[np.int64], person: NDArray[np.int64]
     if int(same.sum()) < _FEWEST_PAIRS or same.all():
         return None
     scores = cosine[upper]
-    return _chance_of_higher(scores[same], scores[~same])
+    return chance_of_higher(scores[same], scores[~same])
 
 
-def _chance_of_higher(some: Array, others: Array) -> float:
+def chance_of_higher(some: Array, others: Array) -> float:
     """The chance that one of the first is higher than one of the others; a tie is half a chance."""
     others = np.sort(others)
     below = np.searchsorted(others, some, side="left") + np.searchsorted(others, some, side="right")
@@ -261,8 +261,8 @@ def _of_values(sample: NDArray[np.float64], name: str) -> list[str]:
     empty = int((sample == 0).all(axis=1).sum())
     if empty:
         warnings.append(
-            f"{empty:,} of {len(sample):,} sampled rows{name} are zero vectors: these faces were not embedded, "
-            "and say nothing about who is shown."
+            f"{empty:,} of {len(sample):,} sampled rows{name} are zero vectors: nothing was computed for "
+            "them, and they are like no other row."
         )
     if len(sample) > 1:
         distinct = len(

@@ -503,3 +503,51 @@ def test_groups_of_unequal_size_are_compared_at_equal_size_and_the_unbiased_dist
     for name in ("few", "many"):
         unbiased = found.get("kid:mine", group=Group.of(group=name))
         assert unbiased.low < 0 < unbiased.high  # nothing is there, and the interval says so
+
+
+def answered(folder: Path, videos: Path, shift: int = 0) -> dict[str, list[str]]:
+    """The frames of every video themselves, blurred, or those of so many frames later, by item."""
+    protocol = json.loads((videos / "protocol.json").read_text())["val"]
+    made = spoilt_copy(videos, folder, strength=0.2)
+    answers = {}
+    for item, entry in protocol.items():
+        first, last = entry["self_imitation"]["range"]
+        names = [str(path) for path in sorted((made / item).glob("*.png"))[first : last + 1]]
+        answers[item] = names[shift:] + names[len(names) - shift :][:shift]
+    return answers
+
+
+def test_items_that_no_protocol_names_are_refused(videos: Path, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.json"
+    path.write_text(json.dumps({f"x{item}": made for item, made in answered(tmp_path / "made", videos).items()}))
+    for options in ({}, STRICT):
+        with pytest.raises(PredictionError, match="answers no item of the protocol: x"):
+            results("synthesis/self_imitation", path, videos, metrics="ssim", image_size=32, **options)
+
+
+def test_a_run_without_any_picture_is_refused_and_not_undefined(videos: Path, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.json"
+    made = answered(tmp_path / "made", videos)
+    path.write_text(json.dumps({item: [None] * len(pictures) for item, pictures in made.items()}))
+    with pytest.raises(PredictionError, match=r"None of .* frames has a synthesised picture"):
+        results("synthesis/self_imitation", path, videos, metrics="ssim", image_size=32, **STRICT)
+
+
+def test_one_picture_for_several_frames_is_pointed_out(videos: Path, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.json"
+    made = answered(tmp_path / "made", videos)
+    path.write_text(json.dumps({item: [pictures[0]] * len(pictures) for item, pictures in made.items()}))
+    found = results("synthesis/self_imitation", path, videos, metrics="ssim", image_size=32)
+    assert "stand for more than one frame" in " ".join(found.warnings)
+
+
+def test_frames_whose_numbers_are_not_padded_are_pointed_out(videos: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(videos, data)
+    folder = sorted((data / "images_HD").rglob("0000.png"))[0].parent
+    for path in sorted(folder.glob("*.png")):
+        path.rename(folder / f"{int(path.stem) + 8}.png")
+    dataset = benchmark.find("synthesis/self_imitation").load(
+        data, parse(benchmark.find("synthesis/self_imitation").options, {})
+    )
+    assert "names whose numbers are not padded with zeros" in " ".join(dataset.warnings)

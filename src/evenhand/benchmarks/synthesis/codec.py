@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,15 @@ import msgspec
 import numpy as np
 
 from evenhand.benchmarks.synthesis.data import ProtocolTruth
-from evenhand.benchmarks.synthesis.features import PICTURES, FeatureTable, features_beside, frame_id
+from evenhand.benchmarks.synthesis.features import PICTURES, FeatureTable, features_beside, frame_id, natural_order
 from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet, folder_fact, read_frames
 from evenhand.benchmarks.synthesis.options import PairedOptions
+from evenhand.benchmarks.synthesis.plausibility import (
+    FramesBeside,
+    feature_order_warnings,
+    feature_warnings,
+    picture_warnings,
+)
 from evenhand.core.errors import PredictionError
 from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset
@@ -74,11 +81,21 @@ class FrameCodec(Codec[Path]):
             surplus = len(extra)
             if is_paired and asked and extra and surplus == len(pictures):
                 raise PredictionError(
-                    f"No picture in {path} has the name of a real one: {_some(pictures)} against {_some(asked)}. Give "
-                    "them the same names, or pair them in the order of their names: --set match=order."
+                    f"No picture in {path} has the name of a real one: {_some(pictures)} against {_some(asked)}. "
+                    f"{_difference(extra, asked)}Give them the same names, or pair them in the order of their names, "
+                    "in which numbers count: --set match=order."
                 )
             if is_paired and extra:
-                warnings.append(f"{path}: {surplus} pictures have no real one of their name ({_some(extra)}).")
+                advice = _difference(extra, asked).rstrip()
+                warnings.append(
+                    f"{path}: {surplus} pictures have no real one of their name ({_some(extra)})."
+                    + (f" {advice}" if advice else "")
+                )
+        warnings += _implausible(frames, dataset.truth, pictures if is_paired else {}, options.most_pixels)
+        if not is_paired and getattr(options, "pairing", "none") != "name":  # two sets need no names in common
+            return FrameAnswers(
+                pictures, _coverage(len(frames.ids), (), (), 0), frames.inputs, tuple(warnings), _facts(), frames=frames
+            )
         missing = [name for name in asked if name not in pictures]
         coverage = _coverage(len(asked), missing, extra, surplus)
         return FrameAnswers(pictures, coverage, frames.inputs, tuple(warnings), _facts(), frames=frames)
@@ -117,7 +134,22 @@ class ItemCodec(Codec[Pictures]):
         coverage = _coverage(len(truth.items), missing, extra, len(extra), holes)
         features = features_beside(root, PredictionError)
         kept = {name: answers[name] for name in truth.items if name in answers}
-        return ItemAnswers(kept, coverage, (*facts, *features.inputs), (), _facts(), features=features)
+        if extra and not kept:
+            raise PredictionError(
+                f"{path} answers no item of the protocol: {_some(extra)} against {_some(truth.items)}."
+            )
+        warnings = [*_same_twice(kept), *feature_warnings("synthesised", features)]
+        warnings += feature_warnings("real", truth.features)
+        if truth.folder != "cross_imitation":  # whose frames show another movement than those that they are measured by
+            beside = [
+                FramesBeside(truth.items[name].video, Path(made), real)
+                for name, pictures in kept.items()
+                for made, real in zip(pictures, truth.items[name].references, strict=False)
+                if made is not None
+            ]
+            warnings += picture_warnings(beside, options.most_pixels)
+            warnings += feature_order_warnings(beside, features, truth.features)
+        return ItemAnswers(kept, coverage, (*facts, *features.inputs), tuple(warnings), _facts(), features=features)
 
     def write(self, path: Path, answers: Iterable[tuple[str, Pictures]], dataset: Dataset[Any], options: Any) -> None:
         home = path.parent.absolute()
@@ -133,6 +165,45 @@ class ItemCodec(Codec[Pictures]):
                 f"{type(plain).__name__} is no answer to an item: return a list of paths, one per reference frame."
             )
         return tuple(plain)
+
+
+def _same_twice(answers: Mapping[str, Pictures]) -> list[str]:
+    """A sentence when one file stands for several frames."""
+    counts = Counter(made for pictures in answers.values() for made in pictures if made is not None)
+    twice = [made for made, count in counts.items() if count > 1]
+    if not twice:
+        return []
+    return [f"{len(twice)} pictures stand for more than one frame, such as {twice[0]}. Were they overwritten?"]
+
+
+def _implausible(made: FrameSet, real: FrameSet, pictures: Mapping[str, Path], most_pixels: int) -> tuple[str, ...]:
+    """What looks wrong about both sides; `pictures` are synthesised ones by the id of the real one that each is for."""
+    beside = [
+        FramesBeside(real.unit_of(name), pictures[name], path)
+        for name, path in zip(real.ids, real.paths, strict=True)
+        if name in pictures
+    ]
+    warnings = picture_warnings(beside, most_pixels) if made.has_pictures and real.has_pictures else ()
+    warnings += feature_order_warnings(beside, made.features, real.features)
+    return warnings + feature_warnings("synthesised", made.features) + feature_warnings("real", real.features)
+
+
+def _difference(names: Sequence[str], asked: Sequence[str]) -> str:
+    """How names without a partner differ from those of real pictures, in words; nothing where that can't be seen."""
+    for difference, form in _FORMS.items():
+        known = {form(name): name for name in asked}
+        alike = [(name, known[form(name)]) for name in names[:_COMPARED] if form(name) in known]
+        if len(known) == len(asked) and 2 * len(alike) > len(names[:_COMPARED]):
+            return f"They differ in {difference}: {alike[0][0]} is {alike[0][1]} there. "
+    return ""
+
+
+_COMPARED = 100
+_FORMS: Mapping[str, Callable[[str], str]] = {
+    "upper and lower case": str.casefold,
+    "the zeros before their numbers": lambda name: re.sub("(?<![0-9])0+(?=[0-9])", "", name),
+    "their folders": lambda name: name.rpartition("/")[2],
+}
 
 
 def view_frame(dataset: Dataset[FrameSet], answers: FrameAnswers | None, row: Mapping[str, Any]) -> SampleView:
@@ -247,7 +318,8 @@ def _in_running_order(folder: Path, truth: ProtocolTruth) -> tuple[dict[str, Pic
     Pictures with running numbers are placed by them, so that a missing one leaves a hole and shifts nothing.
     """
     place = folder / truth.folder if truth.folder and (folder / truth.folder).is_dir() else folder
-    pictures = sorted(p for p in place.iterdir() if p.is_file() and p.suffix.lower() in PICTURES)
+    files = (p for p in place.iterdir() if p.is_file() and p.suffix.lower() in PICTURES)
+    pictures = sorted(files, key=lambda file: natural_order(file.name))
     if not pictures:
         raise PredictionError(f"{place} holds no picture, and {folder} no predictions.json.")
     total = sum(item.asked for item in truth.items.values())
@@ -257,8 +329,8 @@ def _in_running_order(folder: Path, truth: ProtocolTruth) -> tuple[dict[str, Pic
     outside = [number for number in by_number if number >= total]
     if outside:
         raise PredictionError(
-            f"{place}: picture number {min(outside)}, but the protocol asks for {total} frames in all. Is it another "
-            "protocol, number of sources or data set?"
+            f"{place}: picture number {min(outside)}, but the protocol asks for {total} frames in all, from 0 on. "
+            "Do the names begin with 1, or is it another protocol, number of sources or data set?"
         )
     answers: dict[str, Pictures] = {}
     start = 0

@@ -206,6 +206,7 @@ def load_items(
         (protocol.fact, *attributes.inputs, *features.inputs, *weight_facts(options), *facts_of(missing)),
         (
             *(protocol.warnings() if options.rules is Rules.COMPAT else ()),
+            *protocol.order_warnings(),
             *announced(options.metrics, missing, options),
         ),
         {"items": len(items), "frames": frames, "rules": options.rules.value, "sources": protocol.sources},

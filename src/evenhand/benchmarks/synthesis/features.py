@@ -9,11 +9,12 @@ Arrays are read without running anything.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 
@@ -28,6 +29,8 @@ PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff",
 
 FEATURES_FILE = "features.npz"
 IDS_FILE = "ids.txt"
+NUMBERS = frozenset({"lps", "dists", "lpips-vgg"})
+"""Comparisons of two frames, that are one number per frame and not a vector."""
 FOUND = {"face": "face_found", "osnet": "person_found", "pcb": "person_found"}
 """The array that says whether a detector found what a feature is about."""
 
@@ -78,6 +81,27 @@ def frame_id(path: Path, root: Path) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
+def natural_order(name: str | Path) -> tuple[tuple[tuple[str | int, ...], ...], str]:
+    """What names are sorted by, so that numbers count: frame_2 comes before frame_10.
+
+    >>> sorted(["v/frame_10", "v/frame_2", "u/1"], key=natural_order)
+    ['u/1', 'v/frame_2', 'v/frame_10']
+    """
+    parts = (re.split("([0-9]+)", part) for part in PurePath(name).parts)
+    numbered = tuple(tuple(int(text) if place % 2 else text for place, text in enumerate(part)) for part in parts)
+    return numbered, str(name)
+
+
+def plain_ids(names: Iterable[str | bytes]) -> list[str]:
+    """Ids without blanks at their end; those that were written with backslashes alone get forward ones.
+
+    >>> plain_ids([b"v/1 ", "v/2"]), plain_ids(["v\\\\1"])
+    (['v/1', 'v/2'], ['v/1'])
+    """
+    ids = [(name.decode(errors="replace") if isinstance(name, bytes) else str(name)).rstrip() for name in names]
+    return ids if any("/" in name for name in ids) else [name.replace("\\", "/") for name in ids]
+
+
 def read_features(path: Path, root: Path, problem: Problem) -> FeatureTable:
     """The features of an `.npz` file, a `.npy` with its `.ids.txt`, or a folder of `.npy` files with `ids.txt`."""
     if path.is_dir():
@@ -92,7 +116,7 @@ def read_features(path: Path, root: Path, problem: Problem) -> FeatureTable:
         raise problem(
             f"{path}: there is no array 'ids'; found {', '.join(arrays) or 'nothing'}. Name every row's frame."
         )
-    ids = [str(name) for name in arrays.pop("ids").tolist()]
+    ids = plain_ids(arrays.pop("ids").reshape(-1).tolist())
     return _checked(path, root, ids, arrays, (hash_of(path, problem),), problem)
 
 
@@ -106,7 +130,7 @@ def _with_ids(path: Path, root: Path, ids_file: Path, files: Sequence[Path], pro
     """The features of `.npy` files whose rows a text names, one id a line."""
     arrays = {file.stem: read_npy(file, problem) for file in files}
     source = read(ids_file, problem)
-    ids = [line.strip() for line in source.text(problem).splitlines() if line.strip()]
+    ids = plain_ids(line.strip() for line in source.text(problem).splitlines() if line.strip())
     facts = (source.fact, *(hash_of(file, problem) for file in files))
     return _checked(path, root, ids, arrays, facts, problem)
 
@@ -119,6 +143,8 @@ def _checked(
     facts: tuple[InputFact, ...],
     problem: Problem,
 ) -> FeatureTable:
+    if not ids:
+        raise problem(f"{path} names no frame: it has no row. Was the program that wrote it stopped?")
     plain = [frame_id(Path(name), root) for name in ids]
     if len(set(plain)) != len(plain):
         twice = next(name for name in plain if plain.count(name) > 1)
@@ -128,4 +154,10 @@ def _checked(
             raise problem(f"{path}: {len(array)} rows of {name!r} for {len(plain)} ids. Write one row per id.")
         if array.dtype.kind not in "fiub":
             raise problem(f"{path}: {name!r} holds {array.dtype} and not numbers.")
+        if name in NUMBERS and (array.size != len(plain) or (array < 0).any()):
+            raise problem(
+                f"{path}: {name!r} has the shape {array.shape}"
+                + (" and values below 0" if array.size == len(plain) else "")
+                + "; it is a distance, one number from 0 on per frame."
+            )
     return FeatureTable(root, tuple(plain), dict(arrays), facts)

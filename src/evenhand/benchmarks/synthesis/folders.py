@@ -20,6 +20,7 @@ from evenhand.benchmarks.synthesis.features import (
     FeatureTable,
     features_beside,
     frame_id,
+    natural_order,
     read_features,
 )
 from evenhand.core.records import Attribute
@@ -125,7 +126,7 @@ def read_frames(path: Path, problem: Problem) -> FrameSet:
             return _without_pictures(path, features, attributes)
         endings = ", ".join(sorted(PICTURES | FILMS))
         raise problem(f"{path} holds no picture or film ({endings}) and no {FEATURES_FILE}.")
-    frames = sorted([*pictures, *(frame for film in films for frame in film.frames)])
+    frames = sorted([*pictures, *(frame for film in films for frame in film.frames)], key=natural_order)
     _check_unique(frames, path, problem)
     listed = ", ".join(f"{count} × {ending}" for ending, count in sorted(others.items()))
     warnings: tuple[str, ...] = (
@@ -172,7 +173,7 @@ def folder_fact(folder: Path, files: Sequence[Path]) -> InputFact:
 
 
 def _without_pictures(root: Path, features: FeatureTable, attributes: AttributeTable) -> FrameSet:
-    paths = tuple(root / name for name in sorted(features.ids))
+    paths = tuple(root / name for name in sorted(features.ids, key=natural_order))
     return FrameSet(root, paths, False, features, attributes, (*features.inputs, *attributes.inputs))
 
 

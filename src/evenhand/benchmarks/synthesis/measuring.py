@@ -228,7 +228,9 @@ class FrameInstruments:
                 len(pictures)
             )
             for number in there:
-                reasons[number] = "no value in the features file" if np.isnan(values[number]) else ""
+                reasons[number] = (
+                    "no value in the features file, or it is not finite." if np.isnan(values[number]) else ""
+                )
             return PairValues(values, tuple(reasons))
         readings = self.networks.instrument(name).comparisons(pictures, real)
         values[np.array(there, np.intp)[readings.positions]] = readings.values[:, 0]
@@ -319,6 +321,7 @@ def _from_table(feature: str, paths: Sequence[Path | None], table: FeatureTable)
     if flag is not None and flag in table:
         has_features &= np.nan_to_num(table.rows(flag, paths)).astype(np.bool_)
     reasons = tuple(
-        "" if known or path is None else "no features in the file" for known, path in zip(there, paths, strict=True)
+        "" if known or path is None else "no features in the file, or they are not finite."
+        for known, path in zip(there, paths, strict=True)
     )
     return FrameFeatures(values, has_features, reasons)

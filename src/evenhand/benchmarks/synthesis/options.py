@@ -53,6 +53,10 @@ class SynthesisOptions(Options):
                 f"on_missing={self.on_missing} changes what is averaged; the published numbers are those of complete "
                 "runs. Use it with --set rules=strict."
             )
+        if not self.metrics:
+            raise OptionError("metrics is empty. Name what is to be measured; `evenhand describe` lists it.")
+        if self.most_pixels < 1:
+            raise OptionError(f"most_pixels={self.most_pixels}: expected at least 1.")
         if self.batch < 1 or self.image_size < 0:
             raise OptionError(f"batch={self.batch}, image_size={self.image_size}: expected at least 1 and 0.")
 

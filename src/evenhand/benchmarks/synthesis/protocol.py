@@ -21,6 +21,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from evenhand.benchmarks.synthesis.features import natural_order
 from evenhand.benchmarks.synthesis.items import Item, VideoFrames, read_parameters
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolEntry, ProtocolQuestion, read_protocol
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
@@ -145,6 +146,24 @@ class Protocol:
                         f"{video}: the source {name} is looked up as entry {index} of the folder, "
                         f"which is {listing.names[index]}."
                     )
+
+    def order_warnings(self) -> Iterator[str]:
+        """A sentence when sorted listings, which windows count in, are in another order than the numbers in names."""
+        unlike = {}
+        for video in self.entries:
+            names = self.listing(video).names
+            in_order = sorted(names, key=natural_order)
+            if in_order != list(names):
+                unlike[video] = next(n for n, name in enumerate(names) if in_order[n] != name)
+        if unlike:
+            video, number = next(iter(unlike.items()))
+            listing = self.listing(video)
+            yield (
+                f"{len(unlike)} of {len(self.entries)} videos have names whose numbers are not padded with zeros. "
+                f"Windows count positions in the sorted listing, in which number {number} of {listing.folder} is "
+                f"{listing.names[number]}: frames are taken in another order than they were filmed. Rename them "
+                "(0002.png, 0010.png)."
+            )
 
     def listing(self, video: str) -> VideoFolder:
         """The sorted entries of a video's folder, hidden ones left out."""

@@ -60,6 +60,10 @@ class MeasurementPlan:
 
 def paired_rows(pairs: Sequence[FramePair], instruments: FrameInstruments, asked: MeasurementPlan) -> Iterator[Records]:
     """The rows of paired frames, part by part, in order."""
+    if pairs and asked.options.on_missing == "skip" and all(pair.prediction is None for pair in pairs):
+        raise PredictionError(
+            f"None of {len(pairs)} frames has a synthesised picture ({pairs[0].id}: {pairs[0].reason})"
+        )
     weights = batch_weights(len(pairs), asked.options.batch)
     wanted = features_of(asked.names, asked.options.rules)
     features, comparisons = available_networks(instruments, asked.names, asked.options.rules)

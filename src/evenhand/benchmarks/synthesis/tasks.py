@@ -58,11 +58,8 @@ def record_paired(
     dataset: Dataset[FrameSet], predictions: FrameAnswers, options: PairedOptions, tools: Tools
 ) -> Iterator[Records]:
     """One row per real frame, with the synthesised frame of its name (or place)."""
-    truth, synthesised = dataset.truth, predictions.frames
-    by_order = options.match == "order"
-    if by_order and len(synthesised.paths) != len(truth.paths):
-        counts = f"{len(synthesised.paths)} synthesised frames for {len(truth.paths)} real ones"
-        note_unequal(counts, min(len(synthesised.paths), len(truth.paths)), options.rules, tools.warn)
+    truth, by_order = dataset.truth, options.match == "order"
+    _check_order(truth, predictions.frames, options, tools)
     pairs = [pair for pair in _by_name(truth, predictions, "frame") if pair.prediction or not by_order]
     yield from paired_rows(pairs, *_of_folders(dataset, predictions, options, tools, paired_names(options.metrics)))
 
@@ -72,6 +69,7 @@ def record_pictures(
 ) -> Iterator[Records]:
     """One row per pair of pictures, with the features of both; a picture without a partner is a row with one side."""
     synthesised = predictions.frames
+    _check_order(dataset.truth, synthesised, options, tools)
     pairs = _by_name(dataset.truth, predictions, "picture")
     names = tuple(dict.fromkeys(map(canonical, options.metrics)))
     if options.frames == "number" and not all(entry_of(name).paired for name in names):
@@ -125,12 +123,24 @@ def metrics_unpaired(options: UnpairedOptions | CrossOptions) -> tuple[AnyMetric
     return unpaired_metrics(options.metrics, options.rules, **how)
 
 
+def _check_order(truth: FrameSet, synthesised: FrameSet, options: PairedOptions, tools: Tools) -> None:
+    """Refuse sides of unequal length that are to be matched by order, or warn of them."""
+    made, real = len(synthesised.paths), len(truth.paths)
+    if options.match == "order" and made != real:
+        note_unequal(f"{made} synthesised frames for {real} real ones", min(made, real), options.rules, tools.warn)
+
+
 def _by_name(truth: FrameSet, predictions: FrameAnswers, what: str) -> list[FramePair]:
     """Every real frame with the synthesised one that answers it, if there is one."""
+    coverage = predictions.coverage
+    others = next(iter(coverage.examples.get("not asked for", ())), None)
+    some = f"{what}s have names" if coverage.extra > 1 else f"{what} has a name"
+    surplus = f" ({coverage.extra} {some} that no real one has: {others}. Do both sides begin with the same number?)"
+    absent = f"there is no synthesised {what} of this name{surplus if others else ''}."
     pairs = []
     for name, path in zip(truth.ids, truth.paths, strict=True):
         answer = predictions.get(name)
-        reason = "" if answer is not None else f"there is no synthesised {what} of this name."
+        reason = "" if answer is not None else absent
         pairs.append(FramePair(name, name, truth.unit_of(name), answer, path, reason))
     return pairs
 

@@ -39,6 +39,7 @@ from evenhand.benchmarks.synthesis.features import FeatureTable
 from evenhand.benchmarks.synthesis.measuring import FrameInstruments, FrameSource, NetworkBuilder
 from evenhand.benchmarks.synthesis.options import SynthesisOptions
 from evenhand.benchmarks.synthesis.pairs import FramePair
+from evenhand.benchmarks.synthesis.plausibility import FramesBeside, picture_warnings
 from evenhand.benchmarks.synthesis.protocol import Rules
 from evenhand.benchmarks.synthesis.record import MeasurementPlan, paired_rows, unpaired_rows
 from evenhand.core.measure import measure
@@ -96,6 +97,13 @@ def run_paired(
 ) -> RunnerResults:
     """The paired metrics over all pairs, in the order in which they were asked for."""
     wanted = paired_names(names)
+    beside = [
+        FramesBeside(pair.unit, pair.prediction, pair.reference)
+        for pair in pairs
+        if pair.prediction is not None and pair.reference is not None
+    ]
+    for warning in picture_warnings(beside, asked.options.most_pixels):
+        looks.warn(warning)
     metrics = paired_metrics(wanted, asked.options.rules)
     estimates = measure(paired_rows(pairs, looks, replace(asked, names=wanted)), metrics)
     return _results(wanted, estimates, looks, asked.options.rules)
@@ -242,7 +250,9 @@ class _MetricRunner(Measuring):
         ]
         self.say(f"running {self.metric_types} metrics with {self._kind} samples = {len(pairs)}")
         looks = self.instruments(image_size)
-        asked = MeasurementPlan((), replace(looks.networks.options, batch=batch_size))
+        options = replace(looks.networks.options, batch=batch_size)
+        options.check()
+        asked = MeasurementPlan((), options)
         self.results = self._run(pairs, self.metric_types, looks, asked, self.say)
         return print_values(self.results, self.say)
 
