@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -42,7 +43,7 @@ def evaluate(
     data: PathLike | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
-    by: Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
     depth: int = 2,
     settings: Settings | Mapping[str, Any] | PathLike | None = None,
     engine: str | Engine = "serial",
@@ -69,6 +70,13 @@ def evaluate(
         )
     if predictions is None:
         raise OptionError(f"Name the file of predictions: evaluate({str(task)!r}, FILE).")
+    for what, given in (("predictions", predictions), ("data", data)):
+        if given is not None and not (isinstance(given, str) or hasattr(given, "__fspath__")):
+            raise OptionError(
+                f"evaluate() takes the name of a file as its {what}, and got {type(given).__name__}. A table in memory "
+                "is evaluated by evaluate_table(table, truth=…, prediction=…, by=[…])."
+            )
+    _check_depth(depth)
     chosen_task = registry.task(task) if isinstance(task, str) else task
     return run.evaluate(
         chosen_task,
@@ -76,7 +84,7 @@ def evaluate(
         None if data is None else Path(data),
         model=model,
         options=dict(options or {}),
-        by=by,
+        by=None if by is None else _names(by),
         depth=depth,
         settings=settings_of(settings, **changes),
         engine=engine_of(engine),
@@ -136,12 +144,13 @@ def evaluate_table(
     from evenhand.benchmarks.table.entry import cost_of_functions, prepare
     from evenhand.benchmarks.table.options import bins_of
 
-    names = (by,) if isinstance(by, str) else tuple(by)
-    averaged = (value,) if isinstance(value, str) else value
+    _check_depth(depth)
+    names = _names(by)
+    averaged = None if value is None else _names(value, "value")
     columns = {
-        "truth": truth, "prediction": prediction, "score": score, "value": averaged, "unit": unit, "weight": weight,
-        "key": key,
+        "truth": truth, "prediction": prediction, "score": score, "unit": unit, "weight": weight, "key": key,
     }  # fmt: skip
+    columns = {role: _column(column, role) for role, column in columns.items()} | {"value": averaged}
     chosen = settings_of(settings, **changes)
     chosen_options = {**dict(options or {}), **({"bins": bins_of(bins)} if bins else {})}
     prepared = prepare(frame, columns, names, kind, metrics, chosen_options)
@@ -165,6 +174,39 @@ def evaluate_table(
         progress=progress,
         warn=warn or ignore,
     )
+
+
+def _names(given: Any, role: str = "by") -> tuple[str, ...]:
+    """The names of columns or attributes, of which one may be given alone."""
+    if given is None:
+        return ()
+    alone = isinstance(given, str) or not isinstance(given, Iterable)
+    return tuple(_column(name, role) for name in ([given] if alone else given))
+
+
+def _column(given: Any, role: str) -> Any:
+    """The name of a column, or of the two of pairs; a table whose columns are numbered may be asked for a number."""
+    if isinstance(given, tuple | list) and role == "unit":
+        return tuple(_column(name, role) for name in given)
+    if given is None or isinstance(given, str):
+        return given
+    if _is_whole(given):
+        return str(given)
+    raise OptionError(
+        f"{role}=… takes the name of a column, and got {type(given).__name__}. Put the values into the table as a "
+        "column and give its name."
+    )
+
+
+def _check_depth(depth: Any) -> None:
+    if not _is_whole(depth):
+        raise OptionError(
+            f"depth={depth!r}: a whole number was expected: 1 for single attributes, 2 with pairs of them."
+        )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def predict(

@@ -166,3 +166,22 @@ def test_scores_and_numbers_equal_scikit_learn() -> None:
             (numbers, "rmse", measures.root_mean_squared_error(t, p)),
         ):
             assert results.get(name, group=where).value == pytest.approx(expected, rel=1e-12), name
+
+
+def test_features_whose_index_is_in_another_order_than_the_truth_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    truth, feature = pandas.Series([0, 1] * 20), pandas.Series(["a", "b"] * 20)
+    with pytest.raises(OptionError, match="different indexes"):
+        MetricFrame(metrics=right, y_true=truth, y_pred=truth.to_numpy(), sensitive_features=feature.iloc[::-1])
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.5], [" a", "b"], np.array(["2020", "2021"], dtype="datetime64[ns]")])
+def test_groups_are_named_by_the_values_of_the_feature(values: Any) -> None:
+    frame = MetricFrame(
+        metrics=right, y_true=[0, 1] * 20, y_pred=[0, 0] * 20, sensitive_features=np.array([*values] * 20)
+    )
+    assert list(dict(frame.by_group).values()) == [1.0, 0.0]
+
+
+def right(y_true: Any, y_pred: Any) -> float:
+    return float(np.mean(np.asarray(y_true) == np.asarray(y_pred)))

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.api import evaluate_table
+from evenhand.benchmarks.table.frame import from_frame, refuse_unlike_indexes
 from evenhand.core.errors import OptionError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import EVERYONE, Group
@@ -65,6 +66,7 @@ class MetricFrame:
         if repeated:
             raise OptionError(f"A feature is both sensitive and control: {', '.join(sorted(repeated))}.")
         self._all = {**self._control, **self._sensitive}
+        refuse_unlike_indexes({"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features})
         self._table: dict[str, Any] = {"y_true": np.asarray(y_true), "y_pred": np.asarray(y_pred)}
         self._table |= {f"feature {name}": values for name, values in self._all.items()}
         self._metrics = []
@@ -224,12 +226,15 @@ class MetricFrame:
     def _originals(self) -> dict[str, dict[str, Any]]:
         columns = {}
         for name, values in self._all.items():
-            plain = {}
-            for value in np.unique(values) if values.dtype.kind != "O" else dict.fromkeys(values.tolist()):
-                own = value.item() if isinstance(value, np.generic) else value
-                whole = isinstance(own, bool) or (isinstance(own, float) and own.is_integer())
-                plain[str(int(own)) if whole else str(own)] = own
-            columns[f"feature {name}"] = plain
+            coded = from_frame({name: values}).labels(name, "feature")
+            _, first = np.unique(coded.codes, return_index=True)
+            firsts = [values[place] for place in first if coded.codes[place] >= 0]
+            own = [
+                value.item() if isinstance(value, np.generic) and values.dtype.kind != "M" else value
+                for value in firsts
+            ]
+            codes = [int(coded.codes[place]) for place in first if coded.codes[place] >= 0]
+            columns[f"feature {name}"] = {coded.levels[code]: value for code, value in zip(codes, own, strict=True)}
         return columns
 
     def _value(self, name: str, key: Terms) -> float:

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,10 +75,15 @@ def read(path: Path, problem: Problem = DataError, *, allow_empty: bool = False)
     return Source(path, data, InputFact(str(path), len(data), content_hash(data)))
 
 
-def content_hash(*blocks: bytes | memoryview) -> str:
-    """The hash of a content, in hexadecimal: BLAKE3, which `b3sum` prints.
+def content_hash(data: bytes | memoryview) -> str:
+    """The hash of a content, in hexadecimal: BLAKE3, which `b3sum` prints."""
+    return hash_of_blocks([data])
 
-    >>> content_hash(b"people") == content_hash(b"peo", b"ple"), content_hash(b"")[:16]
+
+def hash_of_blocks(blocks: Iterable[bytes | memoryview]) -> str:
+    """The hash of a content that comes in blocks, of which one at a time is held.
+
+    >>> content_hash(b"people") == hash_of_blocks([b"peo", b"ple"]), content_hash(b"")[:16]
     (True, 'af1349b9f5f9a1a6')
     """
     digest = blake3()

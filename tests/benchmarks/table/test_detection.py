@@ -88,7 +88,7 @@ def test_files_that_are_not_cocos_are_refused(tmp_path: Path) -> None:
     (tmp_path / "odd.json").write_text('[{"image_id": 1}]', encoding="utf-8")
     for data, predictions, message in (
         (results, results, "no COCO ground truth"),
-        (truth, tmp_path / "odd.json", "a detection has no 'category_id'"),
+        (truth, tmp_path / "odd.json", "an entry has no usable 'category_id'"),
         (truth, truth, "expected a list of detections"),
     ):
         with pytest.raises(eh.InputError, match=message):
@@ -105,3 +105,105 @@ def test_a_category_that_is_listed_twice_moves_no_box(tmp_path: Path) -> None:
     truth.write_text(json.dumps(document), encoding="utf-8")
     twice = eh.evaluate("table/detection", results, data=truth, draws=0, permutations=0).results
     assert [one.value for one in once.estimates] == [one.value for one in twice.estimates]
+
+
+def warned(folder: Path, change: Any = None, truth_change: Any = None, groups: str = "", **options: Any) -> str:
+    truth, results, by_object = coco(folder)
+    if change:
+        entries = [change(entry) for entry in json.loads(results.read_text())]
+        results.write_text(json.dumps(entries))
+    if truth_change:
+        truth.write_text(json.dumps(truth_change(json.loads(truth.read_text()))))
+    if groups:
+        by_object.write_text(groups)
+    by = ["tone"] if groups else []
+    chosen = {**options, **({"groups": by_object} if groups else {})}
+    settings = {"draws": 0, "permutations": 0}
+    run = eh.evaluate("table/detection", results, data=truth, options=chosen, by=by, settings=settings)
+    return "\n".join(run.results.warnings)
+
+
+def cornered(entry: dict[str, Any]) -> dict[str, Any]:
+    x, y, width, height = entry["bbox"]
+    return {**entry, "bbox": [x, y, x + width, y + height]}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (cornered, "boxes of the detections look like x0, y0, x1, y1"),
+        (lambda entry: {**entry, "bbox": [side / 200 for side in entry["bbox"]]}, "look like shares of the image"),
+        (lambda entry: {**entry, "image_id": entry["image_id"] % 40 + 1}, "hardly overlap any object"),
+        (lambda entry: {**entry, "score": 100 * entry["score"]}, "scores run from"),
+    ],
+)
+def test_detections_of_another_form_are_named(tmp_path: Path, change: Any, words: str) -> None:
+    assert words in warned(tmp_path, change)
+
+
+def test_detections_as_they_should_be_are_not_warned_of_in_any_order(tmp_path: Path) -> None:
+    assert warned(tmp_path).endswith("detections lie on crowds and are left out")
+    assert "\n" not in warned(tmp_path)
+    truth, results, _ = coco(tmp_path)
+    settings = {"draws": 0, "permutations": 0}
+    first = eh.evaluate("table/detection", results, data=truth, by=(), settings=settings).results
+    results.write_text(json.dumps(json.loads(results.read_text())[::-1]))
+    turned = eh.evaluate("table/detection", results, data=truth, by=(), settings=settings).results
+    assert turned.estimates == first.estimates
+
+
+def test_annotations_that_look_like_corners_are_named(tmp_path: Path) -> None:
+    def change(document: Any) -> Any:
+        return {**document, "annotations": [cornered(entry) for entry in document["annotations"]]}
+
+    assert "boxes of the objects of the ground truth look like x0, y0, x1, y1" in warned(tmp_path, truth_change=change)
+
+
+def test_repeated_detections_are_counted(tmp_path: Path) -> None:
+    truth, results, _ = coco(tmp_path)
+    entries = json.loads(results.read_text())
+    results.write_text(json.dumps(entries + entries[:3]))
+    run = eh.evaluate("table/detection", results, data=truth, by=(), settings={"draws": 0, "permutations": 0})
+    assert any(warning.startswith("3 of") and "repeat another" in warning for warning in run.results.warnings)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda entry: {name: entry[name] for name in entry if name != "score"}, "no usable 'score'"),
+        (lambda entry: {**entry, "bbox": [9, 9, -5, 5]}, "a negative width or height"),
+        (lambda entry: {**entry, "image_id": str(entry["image_id"])}, "Found are image_id '"),
+    ],
+)
+def test_detections_that_can_not_be_used_are_refused(tmp_path: Path, change: Any, words: str) -> None:
+    with pytest.raises(eh.PredictionError, match=words):
+        warned(tmp_path, change)
+
+
+def test_objects_that_are_listed_twice_or_are_of_no_image_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(eh.DataError, match="have the id of another"):
+        warned(tmp_path, truth_change=lambda document: {**document, "annotations": document["annotations"] * 2})
+    with pytest.raises(eh.DataError, match="its image_id 1 is not listed under images"):
+        warned(tmp_path, truth_change=lambda document: {**document, "images": document["images"][1:]})
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ("image_id,tone\n1001,dark\n1002,light", "no 'image_id' occurs in the ground truth"),
+        ("image_id,tone\n1,dark\n1,light", "occur more than once"),
+    ],
+)
+def test_groups_that_name_nothing_or_name_it_twice_are_refused(tmp_path: Path, groups: str, words: str) -> None:
+    with pytest.raises(eh.DataError, match=words):
+        warned(tmp_path, groups=groups)
+
+
+def test_images_without_a_group_are_counted(tmp_path: Path) -> None:
+    assert "38 of 40 images are in no row" in warned(tmp_path, groups="image_id,tone\n1,dark\n2,light")
+
+
+@pytest.mark.parametrize("overlap", [0, 1.5, 50])
+def test_an_overlap_that_no_box_can_have_is_refused(tmp_path: Path, overlap: float) -> None:
+    with pytest.raises(eh.OptionError, match="an overlap above 0 and up to 1"):
+        warned(tmp_path, overlap=overlap)

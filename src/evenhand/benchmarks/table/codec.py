@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,16 @@ import numpy as np
 
 from evenhand.benchmarks.table.data import Truth, refuse_repeated
 from evenhand.benchmarks.table.frame import UserTable, read_table
-from evenhand.benchmarks.table.options import TableOptions
+from evenhand.benchmarks.table.options import TableOptions, TablePairOptions
 from evenhand.core.errors import OptionError, PredictionError
+from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, Submitted
 
 MOST_EXAMPLES = 5
+FEW_ROWS = 20  # different ones, below which repetitions say little
+MANY_REPEATS = 0.05  # share of the pairs
 
 
 @dataclass(frozen=True)
@@ -44,16 +48,58 @@ class TableCodec(Codec[None]):
     def read(self, path: Path, dataset: Dataset[Truth], options: TableOptions) -> TablePredictions:
         truth = dataset.truth
         if str(path) == truth.table.where:
-            return same_table(truth.table)
+            return same_table(truth.table, options)
         return joined(read_table(path, PredictionError), truth, options)
 
     def write(self, path: Path, answers: Any, dataset: Any, options: Any) -> None:
         raise OptionError("A table is evaluated as it is: no model is asked for it. Write the predictions as a column.")
 
 
-def same_table(table: UserTable) -> TablePredictions:
-    """Predictions that stand beside the truth."""
-    return TablePredictions(table, Coverage(table.rows, table.rows), table.facts)
+def same_table(table: UserTable, options: TableOptions) -> TablePredictions:
+    """Predictions that stand beside the truth; refuses a column that was named as both."""
+    predicted = getattr(options, "prediction", "") or getattr(options, "score", "")
+    if predicted and predicted == getattr(options, "truth", ""):
+        raise OptionError(
+            f"{predicted!r} was named as the truth and as what is compared with it, so everything would be right. "
+            "Name two columns."
+        )
+    warnings = []
+    if predicted in options.by:
+        warnings.append(
+            f"{predicted!r} is the prediction, and to group by: groups should not depend on what is evaluated"
+        )
+    warnings.extend(_repeats(table, options, predicted))
+    return TablePredictions(table, Coverage(table.rows, table.rows), table.facts, tuple(warnings))
+
+
+def _repeats(table: UserTable, options: TableOptions, predicted: str) -> Iterator[str]:
+    """Says when a table seems to be there several times, or pairs of one score are."""
+    if options.key:
+        return
+    roles = ("truth", "unit", "unit_b", "weight")
+    named = [getattr(options, role, "") for role in roles] + [predicted, *getattr(options, "value", ()), *options.by]
+    names = [name for name in dict.fromkeys(named) if name and name in table.columns]
+    columns = {name: table.series(name, "column") for name in names}
+    if isinstance(options, TablePairOptions):
+        first, second = (table.identifiers(name, "unit")[0].astype(str) for name in (options.unit, options.unit_b))
+        in_order = first <= second
+        columns[options.unit] = pl.Series(np.where(in_order, first, second).tolist())
+        columns[options.unit_b] = pl.Series(np.where(in_order, second, first).tolist())
+    counts = pl.DataFrame(columns).hash_rows().value_counts()["count"].to_numpy()
+    if len(counts) >= FEW_ROWS and counts.min() == counts.max() > 1:
+        yield (
+            f"every row is there {counts[0]} times ({len(counts):,} different ones in {table.rows:,}): was the table "
+            "written, or joined, several times? Repeated rows make results look surer than they are"
+        )
+    elif (
+        isinstance(options, TablePairOptions)
+        and (repeated := table.rows - len(counts)) > MANY_REPEATS * table.rows
+        and table.series(predicted, "score").n_unique() > len(counts) / 2
+    ):
+        yield (
+            f"{repeated:,} of {table.rows:,} pairs repeat one of the same people and score, perhaps in the other "
+            "order: each counts again. Keep one of them"
+        )
 
 
 def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredictions:
@@ -79,6 +125,7 @@ def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredic
             f"{table.where}: no {options.key!r} of {truth.table.where} occurs ({keys[0]} was found, "
             f"{asked[0]} expected)."
         )
+    _refuse_shifted(keys, asked, table.where, truth.table.where, options.key)
     lacking = [str(item) for item in truth.item[place < 0][:MOST_EXAMPLES]]
     extra = len(keys) - answered
     coverage = Coverage(
@@ -91,4 +138,20 @@ def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredic
             f"{len(asked) - answered:,} of {len(asked):,} rows have no prediction ({', '.join(lacking)}, …): "
             "they count as wrong, or as missing where a number can't be wrong"
         )
+    if extra:
+        strange = [str(key) for key in keys[~np.isin(keys, asked)][:MOST_EXAMPLES]]
+        warnings.append(f"{extra:,} predictions are of no row of the truth ({', '.join(strange)}), and are not used")
     return TablePredictions(table, coverage, table.facts, tuple(warnings), place=place)
+
+
+def _refuse_shifted(keys: Array, asked: Array, where: str, truth: str, name: str) -> None:
+    """Refuses keys that count the rows from another number than the truth does, as 0 and 1."""
+    if keys.dtype.kind not in "iu" or len(keys) != len(asked) or len(keys) < 2:
+        return
+    begin, other = int(keys.min()), int(asked.min())
+    counting = np.arange(len(keys))
+    if begin != other and all(np.array_equal(np.sort(side) - side.min(), counting) for side in (keys, asked)):
+        raise PredictionError(
+            f"{where}: {name!r} counts from {begin}, but in {truth} it counts from {other}, and both have "
+            f"{len(keys):,} rows: joined so, predictions would stand beside other rows. Count from the same number."
+        )

@@ -7,15 +7,16 @@ detections on them are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from evenhand.benchmarks.table.data import samples_of
+from evenhand.benchmarks.table.data import doubtful_levels, refuse_repeated, samples_of
 from evenhand.benchmarks.table.frame import UserTable, read_table
 from evenhand.benchmarks.table.options import MOST_LEVELS, DetectionTableOptions
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
@@ -24,6 +25,7 @@ from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Submitted, Tools
 from evenhand.files import inputs
+from evenhand.files.delimited import shown_names
 from evenhand.geometry.assignment import NOBODY, Assignment, assign_by_score
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.metrics.average_precision import COCO_OVERLAPS, AveragePrecision
@@ -31,6 +33,10 @@ from evenhand.metrics.means import Mean, Rate
 
 OBJECT, DETECTION = 0, 1  # kinds of rows
 MOST_DETECTIONS = 100  # of an image and category
+LONGEST_SHOWN = 120  # characters of an entry in a message
+DEFAULT_SCORE = 0.5  # the score from which detections count, unless another is named
+GOOD_OVERLAP, BAD_OVERLAP, MUCH_BETTER = 0.3, 0.1, 0.1  # mean overlaps of the surest detections
+LARGEST_SHARE = 1.5  # of boxes that are shares of the image
 
 
 @dataclass(frozen=True)
@@ -61,23 +67,28 @@ class CocoObjects:
 def load(data: Path, options: DetectionTableOptions) -> Dataset[CocoObjects]:
     """COCO's ground truth, with groups from the table that `groups` names."""
     document, fact = _json(data, DataError)
-    try:
-        ids = [image["id"] for image in document["images"]]
-        images = {image: place for place, image in enumerate(dict.fromkeys(ids))}
-        kinds = [category["id"] for category in document.get("categories", [{"id": 1}])]
-        categories = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
-        boxes = _boxes(document["annotations"], images, categories, data, DataError)
-    except (KeyError, TypeError) as error:
-        raise DataError(
-            f"{data} is no COCO ground truth: {error} is missing. Expected images, annotations, categories."
-        ) from None
-    attributes, facts = _groups(options)
+    entries = _listed(document, data)
+    ids = _ids(entries["images"], data)
+    images = {image: place for place, image in enumerate(ids)}
+    categories = {kind: place for place, kind in enumerate(_ids(entries["categories"], data))}
+    annotations = entries["annotations"]
+    _refuse_repeated_objects(annotations, data)
+    for entry in annotations:
+        for name, known in (("image_id", images), ("category_id", categories)):
+            if (value := _field(entry, name, data, DataError)) not in known:
+                raise DataError(
+                    f"{data}, {_shown(entry)}: its {name} {value!r} is not listed under "
+                    f"{'images' if name == 'image_id' else 'categories'}. Is the file complete?"
+                )
+    boxes = _boxes(annotations, images, categories, data, DataError)
+    attributes, facts, warnings = _groups(options, boxes, ids)
     return Dataset(
         "COCO",
         samples_of(np.array(list(map(str, ids)))),
         CocoObjects(boxes, images, categories, attributes),
         {name: levels for name, (levels, _, _) in attributes.items()},
         (fact, *facts),
+        warnings,
         media=False,
     )
 
@@ -93,18 +104,26 @@ class CocoResults(Codec[CocoBoxes]):
         if not isinstance(document, list):
             raise PredictionError(f"{path}: expected a list of detections, such as {self.example}.")
         images, categories = dataset.truth.images, dataset.truth.categories
-        try:
-            known = [d for d in document if d["image_id"] in images and d["category_id"] in categories]
-            boxes = _boxes(known, images, categories, path, PredictionError)
-        except (KeyError, TypeError) as error:
-            raise PredictionError(f"{path}: a detection has no {error}. Expected {self.example}.") from None
+        named = [
+            tuple(_field(entry, name, path, PredictionError) for name in ("image_id", "category_id"))
+            for entry in document
+        ]
+        for entry in document:
+            _field(entry, "score", path, PredictionError)
+        known = [d for d, (image, kind) in zip(document, named, strict=True) if image in images and kind in categories]
         if document and not known:
-            raise PredictionError(f"{path}: no detection is of an image and category of the ground truth.")
+            raise PredictionError(
+                f"{path}: no detection is of an image and category of the ground truth. Found are image_id "
+                f"{named[0][0]!r} and category_id {named[0][1]!r}, expected are values such as "
+                f"{next(iter(images), None)!r} and {next(iter(categories), None)!r}."
+            )
+        boxes = _boxes(known, images, categories, path, PredictionError)
         answered = len({d["image_id"] for d in known})
         extra = len(document) - len(known)
         coverage = Coverage(len(dataset.samples), answered, empty=len(dataset.samples) - answered, extra=extra)
-        warnings = (f"{extra:,} detections are of no image or category of the ground truth",) if extra else ()
-        return Submitted(boxes, coverage, (fact,), warnings)
+        warnings = [f"{extra:,} detections are of no image or category of the ground truth"] if extra else []
+        warnings += _doubts(dataset.truth.boxes, boxes, options)
+        return Submitted(boxes, coverage, (fact,), tuple(warnings))
 
     def write(self, path: Path, answers: Any, dataset: Any, options: Any) -> None:
         raise OptionError("Detections are evaluated from COCO's results file: no model is asked for them.")
@@ -175,6 +194,102 @@ def _json(path: Path, problem: type[InputError]) -> tuple[Any, InputFact]:
         raise problem(f"{path} is not JSON: {error}.") from None
 
 
+def _listed(document: Any, path: Path) -> dict[str, list[Any]]:
+    """The images, annotations and categories of a ground truth; one category where the file has no list of them."""
+    lists: dict[str, list[Any]] = {"categories": [{"id": 1}]}
+    for name in ("images", "annotations", "categories"):
+        listed = document.get(name, lists.get(name)) if isinstance(document, dict) else None
+        if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+            there = f"the names {shown_names(document)}" if isinstance(document, dict) else "a list"
+            raise DataError(
+                f"{path} is no COCO ground truth: it holds {there}, but no list of objects under {name!r}. Expected "
+                "are images, annotations and categories. Is it a file of results?"
+            )
+        lists[name] = listed
+    return lists
+
+
+def _ids(entries: Sequence[Any], path: Path) -> list[Any]:
+    """The ids of entries, each once."""
+    return list(dict.fromkeys(_field(entry, "id", path, DataError) for entry in entries))
+
+
+def _refuse_repeated_objects(annotations: Sequence[Any], path: Path) -> None:
+    """Refuses an id that two objects have: they would be looked for twice."""
+    ids = [entry["id"] for entry in annotations if isinstance(entry.get("id"), int | float | str)]
+    if len(set(ids)) < len(ids):
+        repeated = next(name for name, count in Counter(ids).items() if count > 1)
+        raise DataError(
+            f"{path}: {len(ids) - len(set(ids)):,} of the {len(ids):,} annotations have the id of another (such as "
+            f"{repeated!r}). Was the list written twice? Every object needs an id of its own."
+        )
+
+
+def _field(entry: Any, name: str, path: Path, problem: type[InputError]) -> Any:
+    """What an entry has under a name; an id is a number or a text."""
+    value = entry.get(name) if isinstance(entry, dict) else None
+    if value is None or (name.endswith("id") and not isinstance(value, int | float | str)):
+        example = '{"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40]}'
+        expected = CocoResults.example if problem is PredictionError else f"of an annotation {example}"
+        raise problem(f"{path}: an entry has no usable {name!r}: {_shown(entry)}. Expected is {expected}.")
+    return value
+
+
+def _shown(entry: Any) -> str:
+    text = msgspec.json.encode(entry).decode()
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
+def _doubts(truth: CocoBoxes, detected: CocoBoxes, options: DetectionTableOptions) -> Iterator[str]:
+    """Says when boxes, scores or the file seem to be of another kind than COCO's."""
+    if not len(detected.place):
+        return
+    rows = np.column_stack([detected.place, detected.xyxy, detected.score])
+    if repeated := len(rows) - len(np.unique(rows, axis=0)):
+        yield (
+            f"{repeated:,} of {len(rows):,} detections repeat another of the same box and score: each counts as a "
+            "false alarm. Was the file written twice?"
+        )
+    if options.score == DEFAULT_SCORE and (detected.score.min() < 0 or detected.score.max() > 1):
+        yield (
+            f"scores run from {detected.score.min():.3g} to {detected.score.max():.3g}, but recall and precision count "
+            f"detections of {options.score:g} or more: name the score from which yours count, score=…"
+        )
+    if not len(truth.place) or _mean_overlap(truth, detected) > GOOD_OVERLAP:
+        return
+    now = _mean_overlap(truth, detected)
+    if np.abs(detected.xyxy).max() <= LARGEST_SHARE < np.abs(truth.xyxy).max():
+        yield "boxes look like shares of the image from 0 to 1, but the ground truth is in pixels: write pixels"
+        return
+    for turned, what in ((detected, "detections"), (truth, "objects of the ground truth")):
+        flat = np.hstack([turned.xyxy[:, :2], turned.xyxy[:, 2:] - turned.xyxy[:, :2]])  # as they stand in the file
+        other = replace(turned, xyxy=flat)
+        then = _mean_overlap(truth, other) if turned is detected else _mean_overlap(other, detected)
+        if then > now + MUCH_BETTER:
+            yield (
+                f"boxes of the {what} look like x0, y0, x1, y1: read so, the surest detections overlap "
+                f"objects by {then:.2f}, as x, y, width, height by {now:.2f}. Write x, y, width, height"
+            )
+            return
+    if now < BAD_OVERLAP:
+        yield (
+            f"detections hardly overlap any object (mean overlap {now:.2f}): are they of these images, in pixels, as "
+            "x, y, width, height?"
+        )
+
+
+def _mean_overlap(truth: CocoBoxes, detected: CocoBoxes) -> float:
+    """The mean overlap of the surest detection of an image and category with the best of its objects."""
+    order = np.lexsort((-detected.score, detected.place))
+    detected = detected.take(order[np.flatnonzero(np.diff(detected.place[order], prepend=-1))])
+    places = np.unique(np.concatenate([truth.place, detected.place]))
+    where = [offsets_of(np.searchsorted(places, side.place), len(places)) for side in (truth, detected)]
+    pairs = overlaps_by_image(truth.xyxy, where[0], detected.xyxy, where[1])
+    best = np.zeros(len(detected.place))
+    np.maximum.at(best, pairs.second, np.nan_to_num(pairs.overlap, nan=0.0))
+    return float(best.mean())
+
+
 def _boxes(
     entries: list[Any],
     images: Mapping[Any, int],
@@ -185,12 +300,19 @@ def _boxes(
     image = np.array([images[entry["image_id"]] for entry in entries], dtype=np.int64)
     place = image * len(categories) + np.array([categories[entry["category_id"]] for entry in entries], dtype=np.int64)
     try:
-        xywh = np.array([entry["bbox"] for entry in entries], dtype=np.float64).reshape(len(entries), 4)
+        listed = [_field(entry, "bbox", path, problem) for entry in entries]
+        xywh = np.array(listed, dtype=np.float64).reshape(len(entries), 4)
         score = np.array([entry.get("score", 1.0) for entry in entries], dtype=np.float64)
-    except ValueError:
+    except (ValueError, TypeError):
         raise problem(f"{path}: a bbox is not [x, y, width, height], or a score is no number.") from None
     if not np.isfinite(xywh).all() or not np.isfinite(score).all():
         raise problem(f"{path}: a bbox or a score is not a finite number.")
+    negative = (xywh[:, 2:] < 0).any(axis=1)
+    if negative.any():
+        raise problem(
+            f"{path}: {int(negative.sum()):,} of {len(entries):,} boxes have a negative width or height, the first is "
+            f"{xywh[negative.argmax()].tolist()}. A bbox is [x, y, width, height]."
+        )
     order = np.argsort(place, kind="stable")
     ids = np.array([entry.get("id", n) for n, entry in enumerate(entries)])
     crowd = np.array([bool(entry.get("iscrowd", 0)) for entry in entries], dtype=np.bool_)
@@ -229,23 +351,46 @@ def _share_on_crowds(crowds: CocoBoxes, detected: CocoBoxes) -> Array:
     return share
 
 
-def _groups(options: DetectionTableOptions) -> tuple[dict[str, Any], tuple[InputFact, ...]]:
-    """Levels, the code of each id, and whether ids are of images, for every column to group by."""
+def _groups(
+    options: DetectionTableOptions, boxes: CocoBoxes, images: Sequence[Any]
+) -> tuple[dict[str, Any], tuple[InputFact, ...], tuple[str, ...]]:
+    """Levels, the code of each id, and whether ids are of images, for every column to group by; the file; warnings."""
     if not options.by:
-        return {}, ()
+        return {}, (), ()
     if not options.groups:
         raise OptionError("Groups of detections come from a table: name it with groups=FILE.csv.")
     table: UserTable = read_table(Path(options.groups))
     key = next((name for name in ("annotation_id", "image_id") if name in table.columns), None)
     if key is None:
         raise DataError(f"{table.where}: expected a column annotation_id or image_id that says what a row is about.")
-    ids, _ = table.identifiers(key, "key")
+    ids, missing = table.identifiers(key, "key")
+    if missing.any():
+        raise DataError(f"{table.where}, row {int(missing.argmax()) + 1}: {key!r} is empty.")
+    named = ids.astype(str)
+    refuse_repeated(named, table.where, key, DataError)
+    expected = np.array(list(map(str, images))) if key == "image_id" else boxes.id[~boxes.crowd].astype(str)
+    without = expected[~np.isin(expected, named)]
+    if len(expected) and len(without) == len(expected):
+        raise DataError(
+            f"{table.where}: no {key!r} occurs in the ground truth ({named[0]} was found, {expected[0]} expected), so "
+            "nobody would be in a group."
+        )
+    warnings = []
+    if len(without):
+        warnings.append(
+            f"{len(without):,} of {len(expected):,} {'images' if key == 'image_id' else 'objects'} are in no row of "
+            f"{table.where} ({', '.join(without[:3].tolist())}, …): their groups are missing"
+        )
     by_attribute: dict[str, Any] = {}
     for name in options.by:
         coded = table.labels(name, "a column to group by", MOST_LEVELS)
-        codes = dict(zip(ids.astype(str).tolist(), coded.codes.tolist(), strict=True))
-        by_attribute[name] = coded.levels, codes, key == "image_id"
-    return by_attribute, table.facts
+        warnings.extend(doubtful_levels(name, coded.levels))
+        by_attribute[name] = (
+            coded.levels,
+            dict(zip(named.tolist(), coded.codes.tolist(), strict=True)),
+            key == "image_id",
+        )
+    return by_attribute, table.facts, tuple(warnings)
 
 
 def _attribute(entry: Any, ids: Array, image: Array, about: Array) -> Attribute:

@@ -90,7 +90,7 @@ def prepare(
             metrics=partial(_metrics, task.metrics, added, bool(names)),
             headline=task.headline if names else (added[0].name, next(iter(added[0].outputs))),
         )
-    predictions = same_table(table)
+    predictions = same_table(table, chosen)
     if task.resolve:
         chosen = task.resolve(dataset, predictions, chosen)
     return PreparedTable(task, dataset, predictions, chosen, functions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -64,7 +64,7 @@ class UserTable:
             series = _series(name, self.columns[name])
             self._asked[name] = _inferred(series) if self.is_text else series
         series = self._asked[name]
-        if series.dtype.is_nested() or series.dtype == pl.Object:
+        if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Duration):
             raise self.problem(
                 f"The column {name!r} of {self.where}, named as {role}, holds {series.dtype} in its cells: expected "
                 "one number or text in each."
@@ -97,7 +97,8 @@ class UserTable:
         series = self.series(name, role)
         declared: list[str] | None = None
         if series.dtype == pl.Enum:
-            declared = series.dtype.categories.to_list()  # type: ignore[attr-defined]  # an Enum has them
+            categories = _texts(series.dtype.categories)  # type: ignore[attr-defined]  # an Enum has them
+            declared = categories.drop_nulls().unique(maintain_order=True).to_list()
         texts = self._short_texts(series, name, role)
         if declared is None:
             levels = texts.drop_nulls().unique()
@@ -127,6 +128,11 @@ class UserTable:
         series = self.series(name, role)
         if series.dtype == pl.Boolean:
             series = series.cast(pl.Int8)
+        if series.dtype.is_temporal():
+            raise self.problem(
+                f"The column {name!r} of {self.where}, named as {role}, holds dates or times ({series.dtype}) where "
+                "numbers were expected. Name another column, or write a number for each."
+            )
         if not series.dtype.is_numeric():
             values = series.cast(pl.Float64, strict=False)
             wrong = values.is_null() & series.is_not_null()
@@ -163,7 +169,9 @@ class UserTable:
         series = _whole_numbers(self.series(name, role))
         missing = np.asarray(series.is_null().to_numpy())
         if series.dtype.is_integer() and not missing.any():
-            return np.ascontiguousarray(series.cast(pl.Int64).to_numpy()), missing
+            whole = series.cast(pl.Int64, strict=False)
+            if not whole.null_count():  # else they are beyond 64 bits, as some hashes are, and stay texts
+                return np.ascontiguousarray(whole.to_numpy()), missing
         texts = self._short_texts(series, name, role)
         names = np.array([f"(row {row + 1})" if text is None else text for row, text in enumerate(texts.to_list())])
         return names, missing
@@ -178,20 +186,29 @@ def from_frame(frame: Any) -> UserTable:
         lengths = {str(name): len(column) for name, column in frame.items()}
         if len(set(lengths.values())) > 1:
             raise OptionError(f"The columns of the table have different lengths: {lengths}.")
+        refuse_unlike_indexes(frame)
         return _checked({str(name): column for name, column in frame.items()}, max(lengths.values(), default=0))
     import narwhals as nw
 
     try:
         native: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        shown = " ".join(str(error).split())
+        raise OptionError(f"Two columns of the table have the same name ({shown}). Rename one of them.") from None
     except TypeError:
         raise OptionError(
             f"A {type(frame).__name__} is no table: expected a pandas, Polars or Arrow frame, or a mapping of column "
             "names to arrays. A lazy frame must be collected first."
         ) from None
-    names = list(native.columns)
+    names: list[Any] = list(native.columns)
+    if any(isinstance(name, tuple) for name in names):
+        raise OptionError(
+            f"The columns of the table have names of several levels, such as {names[0]!r}. Give each one name: "
+            "frame.columns = ['_'.join(map(str, name)) for name in frame.columns]."
+        )
     if len(set(map(str, names))) < len(names):
         raise OptionError("Two columns of the table have the same name. Rename one of them.")
-    return _checked({str(name): native[name] for name in names}, len(native))
+    return _checked({str(name): native.get_column(name) for name in names}, len(native))
 
 
 def read_table(path: Path, problem: Problem = DataError) -> UserTable:
@@ -216,14 +233,18 @@ def read_table(path: Path, problem: Problem = DataError) -> UserTable:
 
 def content_fact(arrays: Mapping[str, Any]) -> InputFact:
     """What identifies a table that is in no file: a hash of the columns that are used."""
-    blocks: list[bytes] = []
     size = 0
-    for name, values in sorted(arrays.items()):
-        array = np.asarray(values)
-        blocks.append(f"{name}\x00{array.dtype.str}\x00{array.shape}\x00".encode())
-        blocks.append(np.ascontiguousarray(array).tobytes())
-        size += array.nbytes
-    return InputFact("table", size, inputs.content_hash(*blocks))
+
+    def content() -> Iterator[bytes]:
+        nonlocal size
+        for name, values in sorted(arrays.items()):
+            array = np.asarray(values)
+            size += array.nbytes
+            yield f"{name}\x00{array.dtype.str}\x00{array.shape}\x00".encode()
+            yield np.ascontiguousarray(array).tobytes()
+
+    digest = inputs.hash_of_blocks(content())
+    return InputFact("table", size, digest)
 
 
 def _checked(columns: Mapping[str, Any], rows: int) -> UserTable:
@@ -232,26 +253,57 @@ def _checked(columns: Mapping[str, Any], rows: int) -> UserTable:
     return UserTable(columns, rows, "the table", problem=OptionError)
 
 
+def refuse_unlike_indexes(columns: Mapping[Any, Any]) -> None:
+    """Refuses pandas series of which rows of the same label stand at different places: they are taken by place."""
+    labelled = {name: column for name, column in columns.items() if hasattr(getattr(column, "index", None), "equals")}
+    counted = [name for name, column in labelled.items() if np.array_equal(column.index, np.arange(len(column)))]
+    own = [name for name in labelled if name not in counted]
+    for name, column in labelled.items():
+        for other in own[:1] or counted[:1]:
+            index = labelled[other].index
+            if name == other or column.index.equals(index):
+                continue
+            if name not in counted or len(column.index.symmetric_difference(index)) == 0:
+                row = int(np.argmax(np.asarray(column.index != index)))
+                raise OptionError(
+                    f"The series {str(other)!r} and {str(name)!r} have different indexes (row {row + 1} is "
+                    f"{index[row]} and {column.index[row]}), so it is unclear which rows belong together. Make one "
+                    "frame of them, which joins them by index, or, if the rows stand in the same order, give "
+                    ".to_numpy() of each."
+                )
+
+
 def _series(name: str, column: Any) -> pl.Series:
     native = getattr(column, "to_native", lambda: column)()  # of a series of narwhals
     if isinstance(native, pl.Series):
         return native
-    categories: list[str] | None = None
+    if hasattr(native, "cat"):  # of pandas, whose categories can be of any type
+        return _of_categories(name, native)
     values: Any = native
     if native is not column:
         import narwhals as nw
 
         if column.dtype in (nw.Categorical, nw.Enum):
-            if getattr(getattr(native, "cat", None), "ordered", False):
-                categories = [str(value) for value in column.cat.get_categories().to_list()]
             column = column.cast(nw.String)
         values = column.to_numpy() if column.dtype.is_numeric() else column.to_list()
     if isinstance(values, np.ndarray):
         if values.dtype.kind in "biuf":
             return pl.Series(name, np.ascontiguousarray(values))
+        if values.dtype.kind in "mM":  # whose `tolist` gives whole numbers where they are in nanoseconds
+            return pl.Series(name, values.astype(f"{'datetime' if values.dtype.kind == 'M' else 'timedelta'}64[us]"))
         values = values.tolist()
-    series = pl.Series(name, [None if _is_missing(value) else value for value in values], strict=False)
-    return series if categories is None else series.cast(pl.Enum(categories))
+    return pl.Series(name, [None if _is_missing(value) else value for value in values], strict=False)
+
+
+def _of_categories(name: str, column: Any) -> pl.Series:
+    """A categorical column of pandas as texts; declared in their order, where they have one."""
+    categories = pl.Series(column.cat.categories.tolist(), strict=False)
+    if categories.dtype.is_nested() or categories.dtype == pl.Object:  # such as the intervals of pandas.cut
+        categories = pl.Series(list(map(str, column.cat.categories)))
+    texts = _texts(categories).to_list()
+    series = pl.Series(name, [None if code < 0 else texts[code] for code in column.cat.codes], dtype=pl.String)
+    ordered = list(dict.fromkeys(text for text in texts if text is not None))
+    return series.cast(pl.Enum(ordered)) if column.cat.ordered else series
 
 
 def _is_missing(value: Any) -> bool:
@@ -261,17 +313,33 @@ def _is_missing(value: Any) -> bool:
 
 
 def _texts(series: pl.Series) -> pl.Series:
-    """The values as texts: whole numbers without a fraction, an empty text as missing."""
+    """The values as texts: whole numbers without a fraction, no blanks at the ends, an empty text as missing."""
+    if series.dtype.is_decimal():
+        series = series.cast(pl.Float64)
     if series.dtype.is_float():
         series = _whole_numbers(series.fill_nan(None))
     if series.dtype == pl.Boolean:
         series = series.cast(pl.Int8)
+    if series.dtype.is_temporal():
+        return _short_times(series.cast(pl.String))
     texts = series.cast(pl.String)
+    if bool(texts.str.contains(r"^\s|\s$").any()):  # stripping copies them all
+        texts = texts.str.strip_chars()
     return texts.set(texts == "", None) if bool((texts == "").any()) else texts
+
+
+def _short_times(texts: pl.Series) -> pl.Series:
+    """Dates and times without the fractions of seconds, or the time of day, that are 0 in all of them."""
+    for zeros, rest in ((r"\.0+($|\D)", "${1}"), (r" 00:00:00$", "")):
+        if bool(texts.drop_nulls().str.contains(zeros).all()):
+            texts = texts.str.replace(zeros, rest)
+    return texts
 
 
 def _whole_numbers(series: pl.Series) -> pl.Series:
     """Numbers with fractions as whole ones, where all that are there are whole; any other column as it is."""
+    if series.dtype.is_decimal():
+        series = series.cast(pl.Float64)
     if not series.dtype.is_float():
         return series
     filled = series.fill_nan(None)

@@ -137,6 +137,10 @@ class DetectionTableOptions(Options):
     )
     score: float = option(0.5, "detections of at least this score count for recall and precision; AP takes all")
 
+    def __post_init__(self) -> None:
+        if not 0 < self.overlap <= 1:
+            raise OptionError(f"overlap={self.overlap:g}: an overlap above 0 and up to 1 was expected, such as 0.5.")
+
 
 @dataclass(frozen=True)
 class ValueOptions(TableOptions):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.table.codec import TablePredictions
-from evenhand.benchmarks.table.data import Truth, recoded
+from evenhand.benchmarks.table.data import Truth, doubtful_levels, recoded
 from evenhand.benchmarks.table.frame import LabelColumn, UserTable
 from evenhand.benchmarks.table.options import (
     LabelOptions,
@@ -22,9 +22,13 @@ from evenhand.benchmarks.table.options import (
 from evenhand.core.errors import DataError, PredictionError, UnknownNameError
 from evenhand.core.records import Array, Records
 from evenhand.core.task import Dataset, Tools
+from evenhand.search.sanity import chance_of_higher
 
-ColumnReader = Callable[[Truth, TablePredictions, Any, Tools], dict[str, Any]]  # `_keep`: which rows have a truth
+# `_keep`: which rows have a truth; `_other`: of how many it is none of the classes.
+ColumnReader = Callable[[Truth, TablePredictions, Any, Tools], dict[str, Any]]
 _NO_TRUTH = "the truth is missing"
+_LOOKED_AT = 100_000  # rows, to see which way round scores rank
+_FEW = 5  # rows of a class, by which nothing is seen
 
 
 def record(
@@ -39,10 +43,13 @@ def record(
     given = {"item": truth.item, "unit": truth.unit, "unit_b": truth.unit_b, "sample_weight": truth.weight}
     columns = {name: column for name, column in given.items() if column is not None}
     columns |= read_columns(truth, predictions, options, tools)
-    keep = columns.pop("_keep", None)
+    keep, other = columns.pop("_keep", None), columns.pop("_other", 0)
     rows = Records(columns, truth.attributes)
     if keep is not None and not keep.all():
-        tools.warn(f"{int((~keep).sum()):,} of {len(keep):,} rows are left out: {_NO_TRUTH}")
+        if without := len(keep) - int(keep.sum()) - other:
+            tools.warn(f"{without:,} of {len(keep):,} rows are left out: {_NO_TRUTH}")
+        if other:
+            tools.warn(f"{other:,} of {len(keep):,} rows are left out: the truth is none of the classes")
         rows = rows.take(keep)
     if not len(rows):
         raise DataError(f"{truth.table.where}: {_NO_TRUTH} in every row, so there is nothing to measure.")
@@ -76,7 +83,7 @@ def resolve_labels(dataset: Dataset[Truth], predictions: TablePredictions, optio
             f"{where}: the truth {truth!r} has {len(labels):,} different values. If they are numbers, "
             "evaluate them as table/numbers; else allow so many classes with most_levels."
         )
-    positive = options.positive or (labels[1] if len(labels) == 2 else "")
+    positive = _positive(options.positive, labels) or (labels[1] if len(labels) == 2 else "")
     if positive and positive not in labels:
         raise UnknownNameError("class", positive, labels, "positive=… names it.")
     return replace(options, labels=tuple(labels), positive=positive)
@@ -86,6 +93,10 @@ def resolve_scores(dataset: Dataset[Truth], predictions: TablePredictions, optio
     """The options with what only the data tell: the positive class, and whether scores are probabilities."""
     table = dataset.truth.table
     levels = table.labels(options.truth, "truth").levels
+    if options.positive:
+        options = replace(options, positive=_positive(options.positive, levels))
+        if len(levels) == 2 and options.positive not in levels:
+            raise UnknownNameError("class", options.positive, levels, "positive=… names it.")
     if len(levels) != 2 and not (options.positive and options.positive in levels):
         raise DataError(
             f"{table.where}: the truth {options.truth!r} of scores must have two classes, and has "
@@ -95,6 +106,12 @@ def resolve_scores(dataset: Dataset[Truth], predictions: TablePredictions, optio
     if probabilities is None:
         probabilities = _between_0_and_1(predictions.content.numbers(options.score, "score"))
     return replace(options, positive=options.positive or levels[1], probabilities=probabilities)
+
+
+def _positive(name: str, levels: Sequence[str]) -> str:
+    """The class that was named; yes and no, in columns of such values, are 1 and 0."""
+    plain = {"true": "1", "false": "0"}.get(name.casefold(), name)
+    return plain if name not in levels and plain in levels else name
 
 
 def resolve_values(dataset: Dataset[Truth], predictions: TablePredictions, options: ValueOptions) -> ValueOptions:
@@ -130,20 +147,31 @@ def label_columns(truth: Truth, predictions: TablePredictions, options: LabelOpt
     answer = recoded(LabelColumn(codes, predicted.levels), classes, len(classes))
     outside = int(((answer == len(classes)) & (codes >= 0)).sum())
     if outside:
-        other = [level for level in predicted.levels if level not in classes]
-        shown = ", ".join(other[:4])
+        strange = [level for level in predicted.levels if level not in classes]
+        shown = ", ".join(strange[:4])
         tools.warn(f"{outside:,} predictions are none of the classes ({shown}): they count as wrong, as `unknown`")
+        for message in doubtful_levels(f"{options.truth} and {options.prediction}", (*options.labels, *strange)):
+            tools.warn(message)
+    for message in doubtful_levels(options.truth, options.labels):
+        tools.warn(message)
     if missing := int((codes < 0).sum()):
         tools.warn(f"{missing:,} rows have no prediction: they count as wrong, as `unknown`")
     code = recoded(true, classes, -1)
-    return {"truth": code.clip(min=0), "answer": answer, "right": answer == code, "_keep": code >= 0}
+    other = int(((code < 0) & (true.codes >= 0)).sum())
+    return {"truth": code.clip(min=0), "answer": answer, "right": answer == code, "_keep": code >= 0, "_other": other}
 
 
 def score_columns(truth: Truth, predictions: TablePredictions, options: ScoreOptions, tools: Tools) -> dict[str, Any]:
     true = truth.table.labels(options.truth, "truth")
     score = predictions.aligned(predictions.content.numbers(options.score, "score"), np.nan)
-    same = np.asarray(true.codes == true.levels.index(options.positive))
+    levels = true.levels
+    same = np.asarray(true.codes == levels.index(options.positive))
     _say_missing(score, options.score, tools)
+    advice = (
+        f"are they for the other class (positive={next(level for level in levels if level != options.positive)}), or "
+        "distances? Then give their negatives"
+    )
+    _say_reversed(score, same, true.codes >= 0, f"for {options.positive!r}", advice, tools)
     squared_error = np.square(score - same)  # not a number where the score is missing
     return {"score": _or_lowest(score), "same": same, "squared_error": squared_error, "_keep": true.codes >= 0}
 
@@ -173,6 +201,9 @@ def pair_columns(
                 f"is of {what} ({first[row]} and {second[row]}; {int(wrong.sum()):,} rows)."
             )
     _say_missing(score, options.score, tools, "a failure to enrol, never accepted")
+    _say_reversed(
+        score, same == 1, same >= 0, "for the same person", "are they distances? Then give their negatives", tools
+    )
     return {"score": _or_lowest(score), "same": same == 1, "_keep": same >= 0}
 
 
@@ -215,3 +246,16 @@ def _say_missing(values: Array, name: str, tools: Tools, what: str = "they are c
         raise PredictionError(f"{name!r} is empty in every row.")
     if missing:
         tools.warn(f"{missing:,} of {len(values):,} rows have no {name!r}: {what}")
+
+
+def _say_reversed(score: Array, same: Array, has_truth: Array, of: str, advice: str, tools: Tools) -> None:
+    """Says when scores rank the wrong way round, by more than chance would; of large tables a part is looked at."""
+    step = max(1, len(score) // _LOOKED_AT)
+    score, same = (values[::step][(has_truth & ~np.isnan(score))[::step]] for values in (score, same))
+    positives, negatives = int(same.sum()), int((~same).sum())
+    if min(positives, negatives) < _FEW:
+        return
+    area = chance_of_higher(score[same], score[~same])
+    deviation = np.sqrt((positives + negatives + 1) / (12 * positives * negatives))
+    if area < 0.5 - 4 * deviation:
+        tools.warn(f"the scores seem to be the wrong way round: {of} they are mostly lower (AUC {area:.2f}); {advice}")
