@@ -309,3 +309,51 @@ def test_the_family_can_be_named(tmp_path, dataset):
     )
     assert said(read(tmp_path, dataset, text, family="deepface"))[0] == "Female"
     assert said(read(tmp_path, dataset, text, family="vlm"))[0] == "Male"
+
+
+def asked_of(attribute, answer, image="val/1.jpg"):
+    return {"image": image, "attribute": attribute, "answer": answer}
+
+
+def test_an_attribute_asked_twice_with_one_answer_is_no_conflict(tmp_path, dataset):
+    text = lines(asked_of("gender", "Male"), asked_of("race", "White"), asked_of("gender", "male"))
+    answers = read(tmp_path, dataset, text)
+    assert said(answers) == ("Male", "White", None)
+    assert answers.facts["identical_duplicates_collapsed"] == 1
+
+
+@pytest.mark.parametrize(("choice", "gender"), [("first", "Male"), ("last", "Female"), ("unknown", "unknown")])
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 0, 1)])
+def test_a_conflict_about_one_attribute_leaves_the_others_as_they_are(tmp_path, dataset, choice, gender, order):
+    given = asked_of("gender", "Male"), asked_of("gender", "Female"), asked_of("race", "White")
+    text = lines(*(given[place] for place in order))
+    assert said(read(tmp_path, dataset, text, duplicates=choice)) == (gender, "White", None)
+    with pytest.raises(PredictionError, match=r"1 images have conflicting answers: val/1\.jpg"):
+        read(tmp_path, dataset, text)
+
+
+@pytest.mark.parametrize("key", ["{}", "{}.jpg", "val/{}.jpg"])
+def test_keys_that_count_from_0_are_places_and_are_refused(tmp_path, dataset, key):
+    text = lines(*({"id": key.format(n), "gender": "Male"} for n in range(5)))
+    with pytest.raises(PredictionError, match="the images are named by numbers from 0"):
+        read(tmp_path, dataset, text)
+
+
+def test_keys_that_are_numbers_of_images_are_images(tmp_path, dataset):
+    answers = read(tmp_path, dataset, lines(*({"id": n, "gender": "Male"} for n in range(1, 6))))
+    assert answers.coverage.answered == 5
+
+
+@pytest.mark.parametrize("name", ["answers.csv", "answers.jsonl"])
+def test_a_file_about_another_attribute_is_refused(tmp_path, dataset, name):
+    path = tmp_path / name
+    path.write_text("file,gender\nval/1.jpg,Male\n" if name.endswith("csv") else lines({"id": 1, "gender": "Male"}))
+    with pytest.raises(PredictionError, match=r"no answer says anything of race; they are about gender"):
+        FaceCodec("race").read(path, dataset, FaceOptions())
+
+
+def test_codes_that_were_stored_with_a_fraction_are_codes(tmp_path, dataset):
+    text = "file,gender\nval/1.jpg,1.0\n"
+    with pytest.raises(PredictionError, match="is a code for a gender"):
+        read(tmp_path, dataset, text, name="answers.csv")
+    assert said(read(tmp_path, dataset, text, name="answers.csv", label_order="script"))[0] == "Female"

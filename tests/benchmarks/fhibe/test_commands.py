@@ -78,3 +78,76 @@ def test_a_table_and_a_mini_data_set_of_minus_one_row_are_refused(
 def test_describe_prints_its_example_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "fhibe/person_localization"]) == 0
     assert capsys.readouterr().out.count('"detections"') == 1
+
+
+def evaluated(demo: Any, text: str, folder: Path, *more: str, task: str = "") -> int:
+    changed = folder / "model_outputs.json"
+    changed.write_text(text, encoding="utf-8")
+    arguments = ["evaluate", task or demo.task, changed, "--data", demo.data, "--runs", folder / "runs", *more]
+    return main(list(map(str, [*arguments, "--draws", 0, "--permutations", 0, "--depth", 1])))
+
+
+@pytest.mark.parametrize("root", ["", "/other/"])
+def test_two_answers_to_one_image_are_refused(
+    demo: Any, root: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = json.loads(demo.predictions.read_text(encoding="utf-8"))
+    other = {"detections": [[0, 0, 9, 9]], "scores": [1]}
+    entries = [*answers.items(), *((f"{root}{image}", other) for image in list(answers)[:2])]
+    text = "{" + ", ".join(f"{json.dumps(image)}: {json.dumps(answer)}" for image, answer in entries) + "}"
+    assert evaluated(demo, text, tmp_path) == 2
+    said = capsys.readouterr().err
+    assert ("two answers to one image" if root else "has 2 images twice") in " ".join(said.split())
+
+
+@pytest.mark.parametrize("thresholds", ["50", "-1", ""])
+def test_thresholds_that_are_no_shares_are_refused(
+    demo: Any, thresholds: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = demo.predictions.read_text(encoding="utf-8")
+    assert evaluated(demo, text, tmp_path, "--set", f"thresholds={thresholds}") == 2
+    assert "thresholds" in capsys.readouterr().err
+
+
+def halved(answer: Answer) -> Answer:
+    return {**answer, "detections": [[number / 9 + 2 for number in box] for box in answer["detections"]]}
+
+
+def without_numbers(answer: Answer) -> Answer:
+    return {**answer, "detections": [[0, 0, float("inf"), 5] for _ in answer["detections"]]}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(halved, "Boxes hardly overlap the annotated ones"), (without_numbers, "boxes hold a value that is no number")],
+)
+def test_boxes_that_are_of_no_person_are_reported(
+    demo: Any, change: Callable[[Answer], Answer], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = json.loads(demo.predictions.read_text(encoding="utf-8"))
+    text = json.dumps({image: change(answer) for image, answer in answers.items()})
+    assert evaluated(demo, text, tmp_path) == 0
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda pose: [point[::-1] for point in pose], "Keypoints look like y, x"),
+        (lambda pose: [[x / 999, y / 999] for x, y in pose], "Keypoints look like shares of the image"),
+        (lambda pose: pose[::-1], "Keypoints are far from the annotated ones"),
+    ],
+)
+def test_keypoints_of_another_form_are_reported(
+    demos_of: Callable[[str], Sequence[Demo]],
+    change: Callable[[Any], Any],
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    posed = next(one for one in demos_of("fhibe") if "keypoint" in str(one.task))
+    answers = json.loads(posed.predictions.read_text(encoding="utf-8"))
+    for answer in answers.values():
+        answer["detections"] = [change(pose) for pose in answer["detections"] or []]
+    assert evaluated(posed, json.dumps(answers), tmp_path) == 0
+    assert words in " ".join(capsys.readouterr().err.split())

@@ -136,6 +136,23 @@ def test_a_hostile_box_is_named_with_row_image_and_column(write: Any) -> None:
         data.load("person_localization", root, FhibeOptions())
 
 
+def test_a_box_of_a_negative_width_is_named(write: Any) -> None:
+    with pytest.raises(DataError, match=r"\[1.0, 2.0, -3.0, 4.0\], but four numbers are needed"):
+        data.load("person_localization", write({"person_bbox": "[1, 2, -3, 4]"}), FhibeOptions())
+
+
+def test_a_subject_that_is_twice_in_an_image_is_said(write: Any) -> None:
+    row = {"subject_id": "s1", "filepath": "data/raw/s1/i1/main_i1.png"}
+    warnings = data.load("person_localization", write(row, row, {"subject_id": "s2"}), FhibeOptions()).warnings
+    assert any(warning.startswith("1 of 3 rows repeat the subject of another row") for warning in warnings)
+
+
+def test_values_that_differ_in_case_only_are_said(write: Any) -> None:
+    root = write({"pronoun": "['1. He/him/his']"}, {"pronoun": "['1. HE/HIM/HIS']"})
+    warnings = data.load("person_localization", root, FhibeOptions()).warnings
+    assert any("pronoun has values that differ only in case or blanks" in warning for warning in warnings)
+
+
 def test_a_box_of_three_numbers_is_named(write: Any) -> None:
     with pytest.raises(DataError, match="four numbers are needed"):
         data.load("person_localization", write({"person_bbox": "[1, 2, 3]"}), FhibeOptions())
@@ -315,6 +332,6 @@ def test_numbers_of_rows_are_those_of_the_file_after_sampling(write: Any) -> Non
         ("elsewhere/c/d.png", "data/raw/c/d.png"),
     ],
 )
-def test_a_key_belongs_to_the_image_whose_path_it_ends_in(key: str, image: str | None):
+def test_a_key_belongs_to_the_image_whose_path_it_ends_in(key: str, image: str | None) -> None:
     ids = ["data/raw/a/b.png", "data/raw/x/a/b.png", "data/raw/c/d.png"]
     assert match_keys({key: 1}, ids) == (({image: 1}, []) if image else ({}, [key]))

@@ -7,6 +7,7 @@ attributes; scoring only what a model chose to answer is not the protocol.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,8 @@ from evenhand.store.manifest import FILENAME, Manifest, read_manifest
 
 _SHOWN = 5  # examples per reason
 _MOST_UNREAD = 0.2  # share of the answers
+_NUMBER = re.compile(r"(?:.*[/\\])?\d+(?:\.\w+)?\s*")
+_ZERO = re.compile(r"(?:^|[/\\])0+(?:\.\w+)?\s*$")  # no image of a split is called 0
 _NOT_DECODING = ("model", "base_url", "price_in", "price_out")
 _UNREAD = frozenset(
     reason.value for reason in (Reason.EMPTY, Reason.NOT_UNDERSTOOD, Reason.LANGUAGE, Reason.CUT_OFF, Reason.RANGE)
@@ -44,6 +47,7 @@ class _Collected:
 
     answers: dict[int, ImageAnswer] = field(default_factory=dict)  # label row → its first usable answer
     repeated: dict[int, list[ImageAnswer]] = field(default_factory=dict)  # all answers of rows that have several
+    asked_again: dict[tuple[int, str], list[FaceAnswer]] = field(default_factory=dict)  # the same, of one attribute
     errors: dict[int, ImageAnswer] = field(default_factory=dict)
     extra: list[str] = field(default_factory=list)
     faces: dict[int, int] = field(default_factory=dict)  # label row → faces in the picture, where there are several
@@ -70,11 +74,13 @@ class FaceCodec(Codec[Any]):
         summary = FileSummary()
         collected = _collect(path, faces, options, summary)
         _refuse_strangers(path, collected, faces, options)
+        _refuse_positions(path, collected, faces)
         merged, counts = _merge(path, collected, faces, options)
         chosen = faces.chosen.tolist()
         by_id = {faces.files[row]: merged[row] for row in chosen if row in merged}
         coverage = _coverage(by_id, chosen, faces, collected)
         reasons = _reasons(by_id, len(chosen))
+        _refuse_other_attribute(path, self.attribute, by_id)
         return Answers(
             by_id,
             coverage=coverage,
@@ -152,7 +158,9 @@ def _add(collected: _Collected, row: int, answer: ImageAnswer) -> None:
         if answer.face_number < first.face_number:
             collected.answers[row] = answer
             collected.repeated.pop(row, None)
-    elif answer.asked and first.asked and answer.asked not in first.asked.split():
+    elif answer.asked and answer.asked in first.asked.split():
+        collected.asked_again.setdefault((row, answer.asked), [first.answer]).append(answer.answer)
+    elif answer.asked and first.asked:
         reading = getattr(answer.answer, answer.asked)
         collected.answers[row] = replace(
             first,
@@ -178,6 +186,31 @@ def _refuse_strangers(path: Path, collected: _Collected, faces: Faces, options: 
         )
 
 
+def _refuse_positions(path: Path, collected: _Collected, faces: Faces) -> None:
+    """Refuses keys that count from 0: they are places in a list, and each would be taken for the next image."""
+    zero = next((key for key in collected.extra if _ZERO.search(key)), None)
+    if zero is not None and all(map(_NUMBER.fullmatch, collected.extra)):
+        raise PredictionError(
+            f"{path}: the images are named by numbers from 0 (the first key is {zero!r}), but the labels begin with "
+            f"{faces.files[0]!r}. Numbers that count the rows of a list are no names of images. Write the path of "
+            "every image, as the label file has it."
+        )
+
+
+def _refuse_other_attribute(path: Path, attribute: str, by_id: Mapping[str, ImageAnswer]) -> None:
+    """Refuses a file in which every answer is about another attribute: it was asked another question."""
+    answers = {id(answer): answer for answer in by_id.values() if not answer.error}.values()
+    if not attribute or not answers:
+        return
+    if all(getattr(answer.answer, attribute).reason is Reason.EMPTY for answer in answers):
+        there = [name for name in ATTRIBUTES if any(getattr(answer.answer, name).reason is None for answer in answers)]
+        if there:
+            raise PredictionError(
+                f"{path}: no answer says anything of {attribute}; they are about {' and '.join(there)}. Evaluate "
+                f"fairface/{there[0]}, or name the column or key with the answers {attribute}."
+            )
+
+
 def _merge(
     path: Path, collected: _Collected, faces: Faces, options: FaceOptions
 ) -> tuple[dict[int, ImageAnswer], dict[str, int]]:
@@ -185,6 +218,15 @@ def _merge(
     merged = {**collected.errors, **collected.answers}
     conflicts: list[int] = []
     collapsed = 0
+    for (row, attribute), given in collected.asked_again.items():
+        if len({_value(answer, attribute) for answer in given}) == 1:
+            collapsed += len(given) - 1
+            continue
+        conflicts.append(row)
+        last = getattr(given[-1], attribute)
+        chosen = {"last": last, "unknown": unknown(Reason.CONFLICT)}.get(options.duplicates)
+        if chosen is not None:
+            merged[row] = replace(merged[row], answer=merged[row].answer._replace(**{attribute: chosen}))
     for row, answers in collected.repeated.items():
         if len({_values(answer) for answer in answers}) == 1:
             collapsed += len(answers) - 1
@@ -195,16 +237,22 @@ def _merge(
         else:
             merged[row] = answers[-1 if options.duplicates == "last" else 0]
     if conflicts and options.duplicates == "error":
+        conflicts = list(dict.fromkeys(conflicts))
         named = ", ".join(faces.files[row] for row in conflicts[:_SHOWN])
         raise PredictionError(
             f"{path}: {len(conflicts)} images have conflicting answers: {named}. Keep one answer per image, "
             "or choose with --set duplicates=first, last or unknown."
         )
-    return merged, {"identical_duplicates_collapsed": collapsed, "conflicting_duplicates": len(conflicts)}
+    return merged, {"identical_duplicates_collapsed": collapsed, "conflicting_duplicates": len(set(conflicts))}
 
 
 def _values(answer: ImageAnswer) -> tuple[Any, ...]:
     return answer.answer.race.fine, *map(answer.answer.value, ATTRIBUTES)
+
+
+def _value(answer: FaceAnswer, attribute: str) -> Any:
+    """What an answer says of an attribute; of race, in seven classes too."""
+    return answer.value(attribute), answer.race.fine if attribute == "race" else ""
 
 
 def _agreed(replies: list[ImageAnswer]) -> ImageAnswer:

@@ -28,7 +28,7 @@ LONGEST_REMEMBERED: Final = 200
 
 _SPENT: Final = ("prompt_tokens", "completion_tokens", "cost")
 _COUNTED: Final = ("model", "finish_reason", "form")
-_CODE: Final = re.compile(r"(?:LABEL_)?\d+", re.IGNORECASE)
+_CODE: Final = re.compile(r"(?:LABEL_)?\d+(?:\.0+)?", re.IGNORECASE)
 _NAMED_CODE: Final = re.compile(r"LABEL_\d+", re.IGNORECASE)
 _EXCEPTION: Final = re.compile(r"\s*(?:Traceback \(most recent call last\)|(?:\w+\.)*\w*(?:Error|Exception):\s)")
 _MOST_KEYS: Final = 50
@@ -163,7 +163,7 @@ class AnswerReader:
                 "original script order the classes differently. Say which with --set label_order=hub or script."
             )
         names = {**CLASSES, "race": order}[attribute]
-        code = int(text.upper().removeprefix("LABEL_")[:9])
+        code = int(text.upper().removeprefix("LABEL_").partition(".")[0][:9])
         if code >= len(names):
             raise PredictionError(f"{text!r} is outside the order of {attribute}: 0 to {len(names) - 1}.")
         return names[code]

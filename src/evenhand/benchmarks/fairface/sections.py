@@ -99,6 +99,11 @@ def provenance(results: Results) -> Section | None:
     if not isinstance(provenance, Mapping):
         return None
     decoding = provenance.get("decoding", UNKNOWN)
+    is_old = "label_sha256" in results.facts  # a run of format 1
+    kind, digest = (
+        ("SHA-256" if is_old else "BLAKE3"),
+        results.facts.get("label_sha256" if is_old else "label_hash", ""),
+    )
     rows: list[tuple[Cell, ...]] = [
         ("written by", str(provenance.get("written_by", UNKNOWN))),
         ("model", str(provenance.get("model", UNKNOWN))),
@@ -106,9 +111,9 @@ def provenance(results: Results) -> Section | None:
         ("decoding settings", _listed(decoding) if isinstance(decoding, Mapping) else str(decoding)),
         ("image margin", str(results.options.get("crop_margin", UNKNOWN))),
         ("normaliser version", str(results.facts.get("normaliser_version", UNKNOWN))),
-        ("label file", f"{results.facts.get('label_file', '')} (BLAKE3 {results.facts.get('label_hash', UNKNOWN)})"),
+        ("label file", f"{results.facts.get('label_file', '')} ({kind} {digest})"),
     ]
-    rows += [(f"answer file {name}", f"BLAKE3 {digest}") for name, digest in dict(provenance.get("files", {})).items()]
+    rows += [(f"answer file {name}", f"{kind} {digest}") for name, digest in dict(provenance.get("files", {})).items()]
     for name, label in (("endpoint", "endpoint"), ("asked", "asked on"), ("finish_reasons", "finish reasons")):
         if value := provenance.get(name):
             rows.append((label, _listed(value) if isinstance(value, Mapping) else str(value)))

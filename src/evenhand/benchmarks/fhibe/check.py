@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe.codec import BoxDetections
-from evenhand.benchmarks.fhibe.data import BoxTruth
+from evenhand.benchmarks.fhibe.data import BoxTruth, PoseTruth
 from evenhand.benchmarks.fhibe.scores import box_overlaps
 from evenhand.core.records import Array
 from evenhand.core.task import CheckReport, Dataset, Finding
@@ -23,6 +23,10 @@ from evenhand.geometry.boxes import corners
 _MUCH_BETTER = 0.1  # of mean overlap
 _GOOD = 0.6  # a mean overlap that no other order of the numbers betters so much
 _LARGEST_SHARE = 1.5
+_MANY_FLAT = 0.2  # share of the boxes
+_BAD = 0.1  # mean overlap
+_BAD_POSES = 0.25  # PCK
+_NEAR = 0.5  # of the diagonal of a face
 _ORDERS: Mapping[str, Callable[[Array], Array]] = {
     "x0, x1, y0, y1": lambda boxes: boxes[:, [0, 2, 1, 3]],
     "x, y, width, height": corners,
@@ -53,26 +57,76 @@ def misread_boxes(truth: BoxTruth, answers: Any, overlaps: Array | None = None) 
     `overlaps` are those of the boxes as they are, where they are known.
     """
     now = float((box_overlaps(truth, answers) if overlaps is None else overlaps).mean())
-    if now > _GOOD:
+    if now > _GOOD or not len(truth.people):
         return
     entries = {image: answers.get(image) for image in truth.people.rows_by_image()}
     known = {image: entry for image, entry in entries.items() if entry is not None and len(entry.boxes_xyxy)}
     if not known:
         return
     boxes = np.concatenate([entry.boxes_xyxy for entry in known.values()])
+    usable = np.isfinite(boxes).all(axis=1)
+    if not usable.all():
+        yield f"{int((~usable).sum()):,} of {len(boxes):,} boxes hold a value that is no number: they find nobody."
+        return
     if np.abs(boxes).max() <= _LARGEST_SHARE:
         yield (
             f"Boxes look like shares of the image from 0 to 1 (the largest number is {boxes.max():.3g}). Write pixels."
         )
         return
     flat = float(np.mean((boxes[:, 2] <= boxes[:, 0]) | (boxes[:, 3] <= boxes[:, 1])))
-    if flat > 0.2:
+    if flat > _MANY_FLAT:
         yield f"{flat:.0%} of the boxes have no area when read as x0, y0, x1, y1."
+    explained = flat > _MANY_FLAT
     for order, turned in _ORDERS.items():
         other = {image: BoxDetections(turned(entry.boxes_xyxy)) for image, entry in known.items()}
         then = float(box_overlaps(truth, other).mean())
         if then > now + _MUCH_BETTER:
+            explained = True
             yield (
                 f"Boxes look like {order}: read so, the mean overlap with the annotations is {then:.2f}, as "
                 f"x0, y0, x1, y1 it is {now:.2f}. Write x0, y0, x1, y1 (left, top, right, bottom)."
             )
+    if not explained and now < _BAD and len(known) > len(entries) / 2:
+        yield (
+            f"Boxes hardly overlap the annotated ones (mean overlap {now:.2f}). Are they in pixels of these images, as "
+            "x0, y0, x1, y1, and do the entries belong to their image paths?"
+        )
+
+
+def misread_poses(truth: PoseTruth, answers: Any, correct: Array) -> Iterator[str]:
+    """What to say about keypoints that fit better in another order, or hardly fit at all; `correct` is the PCK."""
+    now = float(np.nanmean(correct)) if np.isfinite(correct).any() else 1.0
+    rows_of = truth.people.rows_by_image()
+    known = {image: entry for image in rows_of if (entry := answers.get(image)) is not None and len(entry.keypoints)}
+    if now > _BAD_POSES or len(known) <= len(rows_of) / 2:
+        return
+    largest = max(float(np.nanmax(np.abs(entry.keypoints), initial=0.0)) for entry in known.values())
+    if largest <= _LARGEST_SHARE:
+        yield f"Keypoints look like shares of the image from 0 to 1 (the largest is {largest:.3g}). Write pixels."
+        return
+    compared = list(_compared_poses(rows_of, known))
+    rows = [row for _, row, _ in compared]
+    predicted = np.stack([known[image].keypoints[place] for image, _, place in compared])
+    poses, faces = truth.poses[rows], truth.face_xyxy[rows]
+    labelled = poses[..., 2] > 0
+    size = np.hypot(*(faces[:, 2:] - faces[:, :2]).T)
+
+    def near(points: Array) -> float:
+        distance = np.hypot(*np.moveaxis(points - poses[..., :2], -1, 0)) / np.maximum(size, 1e-9)[:, np.newaxis]
+        return float((distance[labelled] < _NEAR).mean()) if labelled.any() else 0.0
+
+    if near(predicted[..., ::-1]) > near(predicted) + _MUCH_BETTER:
+        yield "Keypoints look like y, x: read so, they are much nearer to the annotated ones. Write x, y."
+        return
+    yield (
+        f"Keypoints are far from the annotated ones (PCK {now:.2f}). Are they in pixels of these images, as x, y, and "
+        f"in this order: {', '.join(truth.names)}?"
+    )
+
+
+def _compared_poses(rows_of: Mapping[str, list[int]], known: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+    """The image of every row that has a pose to be compared with, the row, and the place of the pose."""
+    for image, rows in rows_of.items():
+        for place, row in enumerate(rows):
+            if image in known and place < len(known[image].keypoints):
+                yield image, row, place

@@ -6,6 +6,7 @@ has two rows with the same path. A sample is an image; its id is the path relati
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -400,6 +401,19 @@ def _warnings(people: People) -> Iterator[str]:
         lacking = attributes.rows_without(attribute)
         if lacking and name not in (attributes.CORRECTED_COUNTRY, attributes.CORRECTED_NATIONALITY):
             yield f"{lacking} of {len(people)} rows have no {name}; they are left out of its groups."
+        alike: dict[str, list[str]] = {}
+        for level in attribute.levels:
+            alike.setdefault(" ".join(level.casefold().split()), []).append(level)
+        if repeated := next((levels for levels in alike.values() if len(levels) > 1), None):
+            shown = " and ".join(map(repr, repeated))
+            yield f"{name} has values that differ only in case or blanks ({shown}); each is a group. Write them alike."
+    seen = Counter(pair for pair in zip(people.images, people.subjects, strict=True) if pair[1] is not None)
+    if again := len(people) - people.subjects.count(None) - len(seen):
+        image, subject = seen.most_common(1)[0][0]
+        yield (
+            f"{again} of {len(people)} rows repeat the subject of another row in the same image (such as {subject} in "
+            f"{image}); each counts. Was the table written twice?"
+        )
 
 
 def _sizes(table: AnnotationTable) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from evenhand.core.errors import OptionError
 from evenhand.core.options import Options, option
 
 # The grids are the doubles that `arange` gives, not decimal literals: a score of exactly 0.6 fails the
@@ -14,6 +15,9 @@ from evenhand.core.options import Options, option
 RECALL_GRID: tuple[float, ...] = tuple(np.arange(0.5, 1, 0.05).tolist())
 PCK_GRID: tuple[float, ...] = tuple(np.arange(0.1, 1, 0.1).tolist())
 ACCURACY_GRID: tuple[float, ...] = (0.5,)
+
+
+_SHARES = ("thresholds", "pck_thresholds", "oks_thresholds", "recall_thresholds", "accuracy_thresholds")
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,17 @@ class FhibeOptions(Options):
         "refuse", "an image without an answer: refuse the file, or score its people as missed"
     )
     largest_regions: bool = option(False, "group ancestry and nationality by continent or region only")
+
+    def __post_init__(self) -> None:
+        for name in _SHARES:
+            shares = getattr(self, name, (0.5,))
+            if not shares:
+                raise OptionError(f"{name} is empty: name one threshold or more, or leave the option out.")
+            if any(not 0 <= share <= 1 for share in shares):
+                raise OptionError(
+                    f"{name}={','.join(f'{share:g}' for share in shares)}: shares from 0 to 1 were expected, such as "
+                    f"{name}=0.5,0.75 (not 50,75)."
+                )
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,10 @@ class FaceVerificationOptions(FhibeOptions):
         "missed", "an image without an embedding is left out of every pair, as published, and counted"
     )
     far: float = option(0.001, "false accept rate at which the unbiased rate is read; VAL itself is always at 0.001")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.far <= 1:
+            raise OptionError(f"far={self.far:g}: a rate above 0 and up to 1 was expected, such as far=0.001.")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,7 +47,9 @@ def read_outputs(path: Path, dataset: Dataset[Any]) -> OutputFile:
     path = Path(path) / OUTPUTS if Path(path).is_dir() else Path(path)
     source = inputs.read(path, PredictionError)
     ids = [sample.id for sample in dataset.samples]
-    matched, extra = match_keys(top_level(source.data, path), ids)
+    entries = top_level(source.data, path)
+    _refuse_repeated_keys(source.data, entries, path)
+    matched, extra = match_keys(entries, ids, path)
     return OutputFile(path, source.fact, {name: matched[name] for name in ids if name in matched}, extra)
 
 
@@ -149,6 +152,9 @@ class OutputsCodec(Codec[P]):
                     f"the file of another task? Expected is {self.example}"
                 ) from None
             message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+            if isinstance(error, TypeError | AttributeError) or message in ("size", "counts"):
+                detail = f" ({message})" if "found" in message else ""
+                message = f"the answer has another form than expected{detail}. Expected is {self.example}"
             raise PredictionError(f"{path}, image {sample}: {message}") from None
 
 
@@ -214,11 +220,31 @@ def read_stored(path: Path) -> Any:
         raise RunError(f"{path} is not JSON: {error}. Was it changed or cut? Evaluate again.") from None
 
 
-def match_keys(raw: Mapping[str, Any], ids: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def _refuse_repeated_keys(data: bytes, entries: Mapping[str, Any], path: Path) -> None:
+    """Refuses a file that names an image twice: of equal keys, a JSON object keeps only the last.
+
+    Ends of names are counted, which is fast; only where there are more of them than keys, all keys are looked at.
+    """
+    ends = Counter(Path(name).suffix for name in entries)
+    if all(data.count(f'{json.dumps(end)[1:-1]}":'.encode()) <= count for end, count in ends.items() if end):
+        return
+
+    def checked(pairs: list[tuple[str, Any]]) -> None:
+        if repeated := [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]:
+            raise PredictionError(
+                f"{path} has {len(repeated):,} images twice, such as {repeated[0]}. Write one answer per image."
+            )
+
+    json.loads(inputs.decode(data, path, PredictionError), object_pairs_hook=checked)
+
+
+def match_keys(
+    raw: Mapping[str, Any], ids: Sequence[str], path: Path | None = None
+) -> tuple[dict[str, Any], list[str]]:
     """Answers by sample id, and the keys that match none.
 
     Exact paths first, then paths that end in an id, then the last two components where these are
-    unique on both sides.
+    unique on both sides. Of a file, two keys that mean one image are refused unless their answers are equal.
 
     >>> match_keys({"/old/root/data/a/b.png": 1, "other": 2}, ["data/a/b.png"])
     ({'data/a/b.png': 1}, ['other'])
@@ -231,6 +257,11 @@ def match_keys(raw: Mapping[str, Any], ids: Sequence[str]) -> tuple[dict[str, An
     extra = []
     for key, value in raw.items():
         image = key if key in known else _match(key, known, by_tail)
+        if image is not None and image in matched and path is not None and bytes(matched[image]) != bytes(value):
+            raise PredictionError(
+                f"{path} has two answers to one image, {image}: the second is under {key!r}. Were the files of two "
+                "data roots joined? Write one answer per image."
+            )
         if image is None or (image in matched and key != image):
             extra.append(key)
         else:

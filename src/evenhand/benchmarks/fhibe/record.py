@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.benchmarks.fhibe import pictures, scores, vocabulary
-from evenhand.benchmarks.fhibe.check import misread_boxes
-from evenhand.benchmarks.fhibe.codec import BoxDetections, FaceMap, PartProbabilities
-from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, PartTruth, People, PeopleTruth
+from evenhand.benchmarks.fhibe.check import misread_boxes, misread_poses
+from evenhand.benchmarks.fhibe.codec import BoxDetections, FaceMap, PartProbabilities, Poses
+from evenhand.benchmarks.fhibe.data import BoxTruth, FaceMapTruth, PartTruth, People, PeopleTruth, PoseTruth
 from evenhand.benchmarks.fhibe.face_segmentation import score_faces
 from evenhand.benchmarks.fhibe.options import FacePictureOptions, FaceVerificationOptions, ParsingOptions, PartOptions
 from evenhand.core.errors import PredictionError
@@ -45,6 +45,14 @@ def box_columns(truth: BoxTruth, answers: Answers[BoxDetections], options: Any, 
     for message in misread_boxes(truth, answers, overlaps):
         tools.warn(message)
     return {"overlap": overlaps}
+
+
+def pose_columns(truth: PoseTruth, answers: Answers[Poses], options: Any, tools: Tools) -> Mapping[str, Array]:
+    """How near every annotated person's keypoints were found; says so when they seem to be of another form."""
+    columns = scores.pose_columns(truth, answers, options, tools)
+    for message in misread_poses(truth, answers, columns["pck_missing_zero"]):
+        tools.warn(message)
+    return columns
 
 
 def record_parts(

@@ -44,13 +44,14 @@ def box_overlaps(truth: BoxTruth, answers: AnswersByImage[BoxDetections]) -> Flo
     """
     rows_of = truth.people.rows_by_image()
     entries = [answers.get(image) for image in rows_of]
-    boxes = [np.zeros((0, 4)), *(entry.boxes_xyxy for entry in entries if entry is not None)]
+    boxes = np.concatenate([np.zeros((0, 4)), *(entry.boxes_xyxy for entry in entries if entry is not None)])
+    boxes[~np.isfinite(boxes).all(axis=1)] = np.nan  # they overlap nobody
     counts = [0 if entry is None else len(entry.boxes_xyxy) for entry in entries]
     order = np.array([row for rows in rows_of.values() for row in rows], dtype=np.int64)
     pairs = overlaps_by_image(
         truth.boxes_xyxy[order],
         np.cumsum([0, *map(len, rows_of.values())]),
-        np.concatenate(boxes),
+        boxes,
         np.cumsum([0, *counts]),
     )
     best = np.zeros(len(truth.people))

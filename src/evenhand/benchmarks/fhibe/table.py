@@ -104,14 +104,18 @@ class AnnotationTable:
         lists = self.frame[column]
         if not lists.null_count() and (lists.list.len() == 4).all():
             table = lists.explode().to_numpy().reshape(-1, 4)
-            if np.isfinite(table).all():
+            if np.isfinite(table).all() and (table[:, 2:] >= 0).all():
                 return np.asarray(table, dtype=np.float64)
         place, box = next(
             (place, box)
             for place, box in enumerate(lists.to_list())
-            if box is None or len(box) != 4 or not np.isfinite(np.array(box, dtype=np.float64)).all()
+            if box is None
+            or len(box) != 4
+            or not np.isfinite(np.array(box, dtype=np.float64)).all()
+            or min(box[2:]) < 0
         )
-        raise self.problem(column, place, f"{_short(box)}, but four numbers are needed: x, y, width, height")
+        needed = "but four numbers are needed: x, y, width, height (0 or more)"
+        raise self.problem(column, place, f"{_short(box)}, {needed}")
 
     def segments(self) -> tuple[tuple[Segment, ...], ...]:
         """The polygons of every row."""

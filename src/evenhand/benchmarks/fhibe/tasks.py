@@ -128,7 +128,7 @@ def _picture_task(name: str, codec_: Codec[Any]) -> Task[Any, Any]:
 
 
 _of_boxes, _of_masks, _of_poses = (
-    partial(record.record_people, columns) for columns in (record.box_columns, scores.mask_columns, scores.pose_columns)
+    partial(record.record_people, columns) for columns in (record.box_columns, scores.mask_columns, record.pose_columns)
 )
 TASKS: tuple[Task[Any, Any], ...] = (
     _task("person_localization", codec.PersonBoxCodec(), _of_boxes, _recall, RecallOptions, view=view.view_boxes),

@@ -40,7 +40,7 @@ from evenhand.compat.fhibe.evaluate.arguments import (
     check_task_arguments,
     results_folder,
 )
-from evenhand.compat.fhibe.evaluate.provenance import Provenance, outputs_digest, write_provenance
+from evenhand.compat.fhibe.evaluate.provenance import HASHES, Provenance, outputs_digest, write_provenance
 from evenhand.core.errors import OptionError, PredictionError
 from evenhand.core.options import parse
 from evenhand.core.records import Records, concatenate
@@ -120,6 +120,7 @@ def _evaluate(asked: EvaluationArguments, wrapped: WrappedModel, *, reuse: bool)
             asked.mini,
             outputs=outputs,
             table=table,
+            hashes=HASHES,
         )
         for metric in written
     }

@@ -37,6 +37,15 @@ class Provenance:
     table: str  # hash of the data set's table
     version: str = __version__
     date: str = ""  # of the evaluation; set when it is written
+    hashes: str = "SHA-256"  # of which kind they are; files that do not say so are older
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether its hashes can be compared with those of today's files."""
+        return self.hashes == HASHES
+
+
+HASHES = "BLAKE3"
 
 
 class _ProvenanceFile(msgspec.Struct):

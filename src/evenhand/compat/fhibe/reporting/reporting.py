@@ -274,7 +274,8 @@ class BiasReport:
         fresh = [metric for metric in metrics if metric not in stale]
         statistics = source.statistics(asked, fresh, regions=regions) if fresh else ReportStatistics()
         for metric in fresh:
-            unknown = source.provenance(metric) is None
+            entry = source.provenance(metric)
+            unknown = entry is None or not entry.is_comparable
             if unknown and (why := disagreement(open_scores(source.folder, metric), statistics, asked)):
                 stale[metric] = why
         fresh = [metric for metric in fresh if metric not in stale]

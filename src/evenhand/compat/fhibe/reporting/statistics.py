@@ -89,7 +89,7 @@ class ReportSource:
         outputs, table = outputs_digest(self.folder, self.task), inputs.hash_of(path).hash if path.is_file() else ""
         for metric in metrics:
             entry = known.get(metric)
-            if entry is None:
+            if entry is None or not entry.is_comparable:
                 continue
             if outputs and entry.outputs != outputs:
                 messages[metric] = (
