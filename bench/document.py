@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import subprocess
@@ -22,6 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.hot import promises_cpu
+from evenhand.core.page import Figure, Lines, Table
+from evenhand.reporting.canvas import INK, Axis, Canvas, line_colour, text_width
+from evenhand.reporting.drawing import write_figure
 
 HERE = Path(__file__).parent.parent
 _NARROW = "\N{NARROW NO-BREAK SPACE}"  # a number and its unit stay on one line
@@ -62,11 +66,13 @@ def keep(folder: Path, rows: list[dict[str, Any]], sections: dict[str, Any]) -> 
     path = folder / "measured.json"
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"rows": {}, "sections": {}}
     today = datetime.now(UTC).date().isoformat()
+    here = machine()
     for row in rows:
-        known["rows"][row["name"]] = {**row, "date": today}
+        known["rows"][row["name"]] = {**row, "date": today, "machine": here}
     for name, found in sections.items():
         known["sections"][name] = {"date": today, "found": found}
-    known["machine"] = machine()
+    if rows:
+        known["machine"] = here
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return known
@@ -90,7 +96,7 @@ def write(page: Path, rows: list[dict[str, Any]], sections: dict[str, Any]) -> N
         "",
     ]
     if found:
-        text += ["## Hot paths", "", *_tables(found)]
+        text += ["## Hot paths", "", *_tables(found, known["machine"])]
         if _figure(folder / "peers.svg", _ratios(found, "peer"), "times as long as ours", "What people use today"):
             text += [f"![What people use today, as a multiple of our time]({folder.name}/peers.svg)", ""]
         if _figure(folder / "bounds.svg", _ratios(found, "bound"), "ours as a multiple of the bound", "The bound"):
@@ -115,14 +121,19 @@ def _machine_line(found: dict[str, Any]) -> str:
     )
 
 
-def _tables(rows: list[dict[str, Any]]) -> list[str]:
-    """A table for each family, so that a page of ordinary width holds it."""
+def _tables(rows: list[dict[str, Any]], machine: dict[str, Any]) -> list[str]:
+    """A table for each family, so that a page of ordinary width holds it.
+
+    Rows of an earlier day say when they were measured, and where, if that was another machine.
+    """
     lines: list[str] = []
+    newest = max(str(row["date"]) for row in rows)
     for family, mine in groupby(rows, key=lambda row: str(row["name"]).partition("/")[0]):
         lines += [f"### {family}", "", "| work | ours | peer | times | bound |", "|---|---|---|---|---|"]
         for row in mine:
             promise = f" Promised: {row['goal']}." if row["goal"] else ""
-            work = f"**{row['name'].partition('/')[2]}**: {row['what']}.{promise}"
+            earlier = "" if row["date"] == newest else f" Measured on {row['date']}{_elsewhere(row, machine)}."
+            work = f"**{row['name'].partition('/')[2]}**: {row['what']}.{promise}{earlier}"
             cpu = promises_cpu(row["goal"])
             peer = f"{row['peer_name']}: {_side(row['peer'], cpu)}" if "peer" in row else ""
             ratio = f"{row['ratio']:,.1f}" if "ratio" in row else ""
@@ -130,6 +141,11 @@ def _tables(rows: list[dict[str, Any]]) -> list[str]:
             lines.append(f"| {work} | {_side(row['ours'], cpu)} | {peer} | {ratio} | {bound} |")
         lines.append("")
     return lines
+
+
+def _elsewhere(row: dict[str, Any], machine: dict[str, Any]) -> str:
+    measured_on = row.get("machine", machine)
+    return "" if measured_on == machine else f" on {measured_on['processor']}, NumPy {measured_on['numpy']}"
 
 
 def _side(entry: dict[str, Any], cpu: bool = False) -> str:
@@ -147,39 +163,39 @@ def _seconds(value: float) -> str:
 
 
 def _ratios(rows: list[dict[str, Any]], side: str) -> list[dict[str, Any]]:
+    """Ratios of times, as the tables have them: of CPU where that is promised."""
     found = []
     for row in rows:
-        if "seconds" in row.get(side, {}) and "seconds" in row["ours"]:
-            ours, other = row["ours"]["seconds"], row[side]["seconds"] / row[side].get("share", 1)
+        seconds = "cpu_seconds" if promises_cpu(row["goal"]) else "seconds"
+        if seconds in row.get(side, {}) and seconds in row["ours"]:
+            ours, other = row["ours"][seconds], row[side][seconds] / row[side].get("share", 1)
             found.append({"name": row["name"], "value": other / ours if side == "peer" else ours / other})
     return found
 
 
 def _figure(path: Path, values: list[dict[str, Any]], axis: str, title: str) -> bool:
-    """A bar chart on a logarithmic axis; False when there is nothing to draw."""
+    """A bar chart on a logarithmic axis, from 1 to each value; False when there is nothing to draw."""
     if not values:
         return False
-    axes = {"values": [10**power for power in range(-1, 7)], "format": "~s", "labelFlush": True}
-    spec = {
-        "title": title,
-        "data": {"values": [{**value, "from": 1} for value in values]},
-        "mark": {"type": "bar", "height": 10},
-        "width": 420,
-        "encoding": {
-            "y": {"field": "name", "type": "nominal", "title": None, "sort": "-x", "axis": {"labelLimit": 260}},
-            "x": {"field": "value", "type": "quantitative", "scale": {"type": "log"}, "title": axis, "axis": axes},
-            "x2": {"field": "from"},
-        },
-    }
-    _draw(path, spec)
-    return True
-
-
-def _draw(path: Path, spec: dict[str, Any]) -> None:
-    import vl_convert
-
+    rows = sorted(((entry["value"], entry["name"]) for entry in values), reverse=True)
+    step, top, width = 14, 30, 760
+    left, bottom = 16 + max(text_width(name) for _, name in rows), top + step * len(rows)
+    low, high = (
+        10.0 ** round_(math.log10(end)) for end, round_ in ((rows[-1][0], math.floor), (rows[0][0], math.ceil))
+    )
+    scale = Axis(min(low, 1.0), max(high, 10.0), left, width - 20, log=True)
+    canvas = Canvas(width, bottom + 46)
+    canvas.words((left + width) / 2, 18, title, "label", anchor="middle", fill=INK, font_size=14)
+    canvas.bottom_axis(scale, top, bottom, axis)
+    for place, (value, name) in enumerate(rows):
+        ends = sorted((scale.place(1.0), scale.place(value)))
+        y = top + step * place
+        box = {"x": ends[0], "y": y + 2, "width": ends[1] - ends[0], "height": step - 4}
+        canvas.add("rect", "", f"{name}: {value:,.3g}", **box, fill=line_colour(0))
+        canvas.words(left - 8, y + step - 4, name, "label", anchor="end", fill=INK)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(vl_convert.vegalite_to_svg(json.dumps(spec)), encoding="utf-8")
+    path.write_text(canvas.text(title, alone=True), encoding="utf-8")
+    return True
 
 
 def _search(found: dict[str, Any], folder: Path) -> list[str]:
@@ -236,27 +252,13 @@ def _scaling(found: list[dict[str, Any]], folder: Path) -> list[str]:
         "| verb | " + " | ".join(f"{size:,}" for size in sizes) + " | exponent | at the end |",
         "|---|" + "---|" * (len(sizes) + 2),
     ]
-    points = []
+    points: list[tuple[str, int, float]] = []
     for row in found:
         times = " | ".join(_seconds(taken) for taken in row["seconds"])
         lines.append(f"| {row['verb']} | {times} | {row['exponent']:.2f} | {row['at_the_end']:.2f} |")
-        points += [
-            {"verb": row["verb"], "size": size, "seconds": max(taken, 1e-4)}
-            for size, taken in zip(sizes, row["seconds"], strict=True)
-        ]
-    logarithmic = {"type": "log"}
-    spec = {
-        "data": {"values": points},
-        "mark": {"type": "line", "point": True},
-        "width": 420,
-        "height": 280,
-        "encoding": {
-            "x": {"field": "size", "type": "quantitative", "scale": logarithmic, "title": "faces"},
-            "y": {"field": "seconds", "type": "quantitative", "scale": logarithmic, "title": "CPU seconds"},
-            "color": {"field": "verb", "type": "nominal", "title": None},
-        },
-    }
-    _draw(folder / "scaling.svg", spec)
+        points += [(row["verb"], size, max(taken, 1e-4)) for size, taken in zip(sizes, row["seconds"], strict=True)]
+    table = Table("Cost against size", ("verb", "faces", "CPU seconds"), tuple(points))
+    write_figure(Figure(table.title, Lines(log_x=True, log_y=True), table), folder / "scaling.svg", 760)
     return [*lines, "", f"![Cost against size, both logarithmic]({folder.name}/scaling.svg)", ""]
 
 
