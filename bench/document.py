@@ -71,7 +71,7 @@ def keep(folder: Path, rows: list[dict[str, Any]], sections: dict[str, Any]) -> 
         known["rows"][row["name"]] = {**row, "date": today, "machine": here}
     for name, found in sections.items():
         known["sections"][name] = {"date": today, "found": found}
-    if rows:
+    if rows or "machine" not in known:
         known["machine"] = here
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")

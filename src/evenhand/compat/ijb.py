@@ -143,6 +143,8 @@ def _association(given: argparse.Namespace) -> list[str]:
         assigned_only=given.assigned_only,
         iou=given.iou,
     )
+    for warning in report.warnings:
+        sys.stderr.write(f"warning: {printable_lines(warning)}\n")
     return _lines(report, given.json)
 
 

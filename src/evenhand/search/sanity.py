@@ -27,6 +27,7 @@ _WELL_ORDERED = 0.95  # no need to look further
 _SHIFTS = (1, -1, 2, -2, 3, -3)  # places by which all rows may be off
 _SHIFTED = 0.9  # so much alike are rows in the right order, mostly
 _BETTER_SHIFTED = 0.05  # so much more alike are rows that were moved to their faces
+_FEW_PEOPLE = 16  # of fewer, only rows that are then in the right order say that they were moved
 _BETTER_BY_CHANCE = 0.6  # of one person, and by its root less of more: rows that are less alike differ more by accident
 _OPPOSITE = 0.2  # chance that a genuine comparison is rated more alike: below it, low scores mean alike
 _COMPARISONS = 4096  # of each kind whose scores are looked at
@@ -53,11 +54,13 @@ def embedding_warnings(
     flipped: Array | None = None,
     keeps_lengths: bool = False,
     index: str = "faces.csv",
+    skip: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
     """What looks wrong about embeddings (rows, dimensions), in words; nothing when all is well.
 
     `person` (rows,) says whose face each row is, −1 where that is not known. `keeps_lengths`: lengths are used as
-    weights, which says nothing when all are one. `index` is the file that can name the rows.
+    weights, which says nothing when all are one. `index` is the file that can name the rows. `skip` names what is not
+    looked for: "finite" (values that are not), "repeated" (rows that were written several times).
 
     >>> embedding_warnings(np.ones((20, 8)))
     ('All 20 sampled rows are the same vector: the embeddings are constant.',)
@@ -66,9 +69,9 @@ def embedding_warnings(
         return ()
     rows = _sampled(np.arange(len(vectors)), _ROWS)
     sample = _double(vectors, rows)
-    warnings = _of_values(sample, "")
+    warnings = _of_values(sample, "", skip)
     if flipped is not None:
-        warnings += _of_values(_double(flipped, rows), " of the mirrored pass")
+        warnings += _of_values(_double(flipped, rows), " of the mirrored pass", skip)
     if keeps_lengths and not warnings:
         with np.errstate(over="ignore"):
             lengths = np.sqrt((sample * sample).sum(axis=1))
@@ -182,7 +185,8 @@ def _of_order(vectors: Array, person: NDArray[np.int64], index: str) -> list[str
     moved = {by: _likeness(vectors, np.clip(rows + by, 0, len(vectors) - 1), person[rows]) or 0.0 for by in _SHIFTS}
     highest = max(moved.values())
     best = next(by for by in _SHIFTS if moved[by] > highest - _BETTER_SHIFTED)  # the nearest of those that explain it
-    by_chance = _BETTER_BY_CHANCE / np.sqrt(len(np.unique(person[rows])))
+    people = len(np.unique(person[rows]))
+    by_chance = _BETTER_BY_CHANCE / np.sqrt(people) if people >= _FEW_PEOPLE else np.inf
     if moved[best] > alike + _BETTER_SHIFTED + (0 if moved[best] > _SHIFTED else by_chance):
         places = "one row" if abs(best) == 1 else f"{abs(best)} rows"
         return [
@@ -251,10 +255,10 @@ def chance_of_higher(some: Array, others: Array) -> float:
     return float(below.mean() / (2 * len(others)))
 
 
-def _of_values(sample: NDArray[np.float64], name: str) -> list[str]:
+def _of_values(sample: NDArray[np.float64], name: str, skip: frozenset[str]) -> list[str]:
     warnings = []
     broken = int((~np.isfinite(sample).all(axis=1)).sum())
-    if broken:
+    if broken and "finite" not in skip:
         warnings.append(
             f"{broken:,} of {len(sample):,} rows{name} that were looked at have a value that is not finite."
         )
@@ -270,7 +274,7 @@ def _of_values(sample: NDArray[np.float64], name: str) -> list[str]:
         )
         if distinct == 1:
             warnings.append(f"All {len(sample):,} sampled rows{name} are the same vector: the embeddings are constant.")
-        elif distinct < _MOSTLY_REPEATED * len(sample):
+        elif distinct < _MOSTLY_REPEATED * len(sample) and "repeated" not in skip:
             warnings.append(
                 f"Only {distinct:,} of {len(sample):,} sampled rows{name} are different vectors: were rows "
                 "written several times?"

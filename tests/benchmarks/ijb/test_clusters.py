@@ -11,6 +11,7 @@ import pytest
 from evenhand.benchmarks.ijb import benchmark
 from evenhand.benchmarks.ijb.baseline import cluster_detections, cluster_faces, cluster_submission
 from evenhand.benchmarks.ijb.cluster_reports import report_association, report_clusters
+from evenhand.cli.main import main
 from evenhand.core.errors import DataError, PredictionError
 from evenhand.core.metric import Undefined
 from evenhand.run import evaluate
@@ -293,14 +294,27 @@ def test_a_sub_protocol_is_refused_where_there_are_no_lists(tmp_path: Path, offi
         task.load(tmp_path, task.options(subjects=8))
 
 
-def test_detections_in_files_without_any_face_of_interest_are_an_error(tmp_path: Path, official: Any) -> None:
+def test_detections_in_files_without_any_face_of_interest_are_background_and_told(
+    tmp_path: Path, official: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     face = ("SUBJECT_ID", "FILENAME", *BOX), (7, "img/1.jpg", 0, 0, 10, 10)
     path = official.write(tmp_path / "truth.csv", face)
-    answers = official.write(tmp_path / "d.csv", [(*CLUSTERS, *BOX), (1, "1.jpg", 3, 1, 0, 0, 10, 10)])
-    with pytest.raises(
-        PredictionError, match=r"names none of the files .* it has '1.jpg', the ground truth 'img/1.jpg'"
-    ):
-        report_association(answers, path)
+    answers = official.write(tmp_path / "d.csv", [(*CLUSTERS, *BOX), (1, "nonfaces/1.jpg", 3, 1, 0, 0, 10, 10)])
+    assert main(["ijb", "association_modified_bcubed", str(answers), str(path)]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "precision: 0.000000\nrecall: 0.000000\nF: 0.000000\n"
+    assert "names none of the files with a face of interest (it has 'nonfaces/1.jpg'" in shown.err
+
+
+def test_a_listed_sub_protocol_without_any_line_is_a_failure_to_enrol_for_every_face(
+    tmp_path: Path, official: Any
+) -> None:
+    place = tmp_path / "protocol" / "cluster" / "test7"
+    official.write(place / "x_clustering_2_hint_10.csv", [("TEMPLATE_ID", "FILENAME"), (0, "img/0.jpg")])
+    official.write(place / "x_clustering_ground_truth.csv", [TRUTH, (0, 7, "img/0.jpg")])
+    answers = official.write(tmp_path / "answers" / "clusters.csv", [CLUSTERS])
+    results = evaluate(benchmark.find("ijb/test7"), answers.parent, tmp_path, draws=0, permutations=0).results
+    assert results.get("BCubed", "F").value == 0.0
 
 
 def test_metadata_of_another_release_are_refused(tmp_path: Path, official: Any) -> None:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from evenhand.benchmarks.ijb import benchmark
+from evenhand.benchmarks.ijb.options import SearchOptions
 from evenhand.benchmarks.ijb.sections import splits_section
+from evenhand.benchmarks.ijb.submission import SubmittedEmbeddings
 from evenhand.benchmarks.ijb.view import view_search
 from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.metric import Undefined
@@ -306,6 +308,20 @@ def test_frames_of_two_passes_side_by_side_are_taken_apart_as_faces_are(tracked:
         (tracked / f"{name}_flip.npy").unlink()
     found = run(tracked, tracked, task="ijb/test5", flip="sum").records()
     np.testing.assert_allclose(found["mate"], expected["mate"], atol=1e-6)
+
+
+def test_frames_of_one_person_are_taken_apart_because_faces_are(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    faces, person = rng.normal(size=(200, 32)), rng.normal(size=32)
+    frames = person + 0.01 * rng.normal(size=(40, 32))  # each half is as like those of other rows as its own
+    both = [np.concatenate([one, one + 0.01 * rng.normal(size=one.shape)], axis=1) for one in (faces, frames)]
+    content = SubmittedEmbeddings(
+        both[0], None, None, None, None, None, None, tmp_path, both[1], None, tmp_path / "video_embeddings.npy"
+    )
+    parted, notes = content.separated(SearchOptions())
+    assert parted.video_vectors is not None
+    assert [parted.vectors.shape[1], parted.video_vectors.shape[1]] == [32, 32]
+    assert len(notes) == 2
 
 
 def test_frames_of_other_templates_are_counted_in_a_warning(tracked: Path) -> None:

@@ -50,6 +50,7 @@ class AssociationReport(ClusterReport):
     n_background: int
     n_background_clustered: int
     association: tuple[tuple[int, int], ...]
+    warnings: tuple[str, ...] = ()
 
 
 def report_clusters(cluster_file: Path, ground_truth: Path, *, no_fte: bool = False) -> ClusterReport:
@@ -90,6 +91,7 @@ def report_association(
         n_background=len(background),
         n_background_clustered=int((background != FAILED_TO_ENROL).sum()),
         association=tuple(zip(attached.face.tolist(), attached.detection.tolist(), strict=True)),
+        warnings=answers.warnings,
     )
 
 

@@ -193,10 +193,10 @@ class ClusterCodec(Codec[Any]):
         answers = (f"clusters_{protocol.subjects}.csv" for protocol in reversed(truth.sub_protocols))
         table = read_table(file_of(path, *answers, self.filename, "cluster_file.csv"), PredictionError)
         table.require("TEMPLATE_ID", "FILENAME", "CLUSTER_INDEX")
-        if not table.rows:
+        if not table.rows and len(truth.sub_protocols) != 1:  # of one list, every face would be a failure to enrol
             raise PredictionError(
-                f"{table.path} has a header but no rows. Write one line per face, with cluster −1 for a failure to "
-                "enrol."
+                f"{table.path} has a header but no rows, so it is not known which faces were clustered. Write one line "
+                "per face, with cluster −1 for a failure to enrol, or name the list of faces with subjects=…"
             )
         template = table.whole("TEMPLATE_ID")
         table.refuse_repeated(template, "template")
@@ -339,16 +339,19 @@ class DetectionClusterCodec(Codec[Any]):
                     f"protocol does, such as {dataset.samples[0].id!r}, and leave other files out."
                 ),
             )
-        if files and set(files).isdisjoint(dataset.truth.filename.tolist()):
-            raise PredictionError(
-                f"{table.path} names none of the files with a face of interest: it has {files[0]!r}, the ground truth "
-                f"{str(dataset.truth.filename[0])!r}. Write names as the protocol does."
+        warnings: tuple[str, ...] = ()
+        if files and media is None and set(files).isdisjoint(dataset.truth.filename.tolist()):
+            warnings = (
+                f"{table.path} names none of the files with a face of interest (it has {files[0]!r}, the ground truth "
+                f"{str(dataset.truth.filename[0])!r}), so every face counts as undetected. Are names written as the "
+                "protocol does?",
             )
         asked = len(dataset.samples)
         return Submitted(
             answer,
             Coverage(asked=asked, answered=asked, empty=max(asked - len(set(files)), 0)),
             (table.fact,),
+            warnings,
             facts={"detections": len(answer.cluster)},
         )
 

@@ -354,7 +354,7 @@ def _refuse_other_order(
     """Raise when a candidate has a higher score than one of a better rank: ranks are given again by the scores."""
     if "RANK" not in table:
         return
-    rank = table.whole("RANK")
+    rank = table.numbers("RANK")  # not a number where none is written
     order = np.lexsort((-score, rank, probe))
     before, after = order[:-1], order[1:]
     is_wrong = np.zeros(table.rows, dtype=np.bool_)
@@ -362,7 +362,7 @@ def _refuse_other_order(
     table.refuse(
         is_wrong,
         lambda row: (
-            f"probe {gallery.probes.ids[probe[row]]} has a candidate of rank {rank[row]} whose score ({score[row]:g}) "
+            f"probe {gallery.probes.ids[probe[row]]} has a candidate of rank {rank[row]:g} whose score {score[row]:g} "
             "is higher than one of a better rank. Higher must mean more alike: negate distances, or correct the ranks."
         ),
         "SCORE",

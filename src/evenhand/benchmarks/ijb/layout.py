@@ -154,8 +154,11 @@ def _protocol_files(folder: Path) -> Iterator[Path]:
 
 
 def _folders(folder: Path, names: Sequence[str]) -> list[Path]:
-    """The folders of some names, whatever their case."""
-    return [entry for entry in folder.iterdir() if entry.name.lower() in names and entry.is_dir()]
+    """The folders of some names, whatever their case; none where the folder can't be listed."""
+    try:
+        return [entry for entry in folder.iterdir() if entry.name.lower() in names and entry.is_dir()]
+    except OSError:
+        return []
 
 
 def _is_copy(path: Path, other: Path) -> bool:

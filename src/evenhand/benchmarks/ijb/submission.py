@@ -129,7 +129,7 @@ class Parts:
             if path.is_file():
                 tables.setdefault(role, {})[gallery] = path
         if not single and not tables:
-            alone = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS)
+            alone = sorted(path for path in folder.iterdir() if path.suffix in FORMATS)
             if len(alone) == 1:  # ijbb.npy, or an archive of IJB_evals
                 return cls.of(alone[0], galleries)
             names = ", ".join(path.name for path in alone[:5]) + (", …" if len(alone) > 5 else "")
@@ -231,7 +231,7 @@ class SubmittedEmbeddings:
             return ()
         person = _people([(probes, members)], len(self.video_vectors))
         found = embedding_warnings(
-            self.video_vectors, person, flipped=self.video_flipped, index="the right lines of video_frames.csv"
+            self.video_vectors, person, flipped=self.video_flipped, index="video_frames.csv with the right lines"
         )
         return tuple(f"{self.video_where.name}: {warning}" for warning in found)
 
@@ -241,7 +241,7 @@ class SubmittedEmbeddings:
             return ()
         return (
             f"{negative:,} of {len(self.vectors):,} detector scores are below 0, and faces are weighed by them: a face "
-            "with a negative weight is taken away from its template. Give probabilities, or set detector=off.",
+            "with a negative weight is subtracted from its template. Give probabilities, or set detector=off.",
         )
 
     def separated(self, options: PoolingOptions) -> tuple[SubmittedEmbeddings, tuple[str, ...]]:
@@ -251,11 +251,14 @@ class SubmittedEmbeddings:
         )
         content = replace(self, vectors=vectors, flipped=flipped) if notes else self
         if self.video_vectors is not None and self.video_where is not None:
+            halves = options.halves  # faces tell better than the frames of a few people whether they hold both passes
+            if self.video_vectors.shape[1] == self.vectors.shape[1]:
+                halves = "split" if vectors.shape[1] < self.vectors.shape[1] else "keep"
             frames, mirrored, more = separate_passes(
                 self.video_vectors,
                 self.video_flipped,
                 self.video_where,
-                halves=options.halves,
+                halves=halves,
                 is_mirror_used=options.flip != "none",
             )
             content, notes = replace(content, video_vectors=frames, video_flipped=mirrored), notes + more

@@ -8,9 +8,10 @@ that a run was made of. Each combination names the public code that computes it 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,8 +38,8 @@ from evenhand.core.metric import Numbers
 from evenhand.core.options import parse
 from evenhand.core.page import Section, Table, Text
 from evenhand.core.records import Array, concatenate
-from evenhand.core.task import Dataset, Submitted, Target, Task, Tools
-from evenhand.files.inputs import has_hash
+from evenhand.core.task import Dataset, InputFact, Submitted, Target, Task, Tools
+from evenhand.files.inputs import SHA256, has_hash
 from evenhand.metrics.means import Counts
 from evenhand.metrics.operating_points import SortedScores, rates_by_convention
 from evenhand.search.compare import pair_scores
@@ -97,12 +98,16 @@ def combinations_of(run: Any, data: Path | None = None, predictions: Path | None
 
     task: Any = benchmark.find(run.results.task)
     options = parse(task.options, run.manifest.options)
+    own = [role for role, given in (("data", data), ("predictions", predictions)) if given is None]
+    unchanged = partial(_refuse_changed, run, own)
     data = _folder(run, "data") if data is None else data
     predictions = _folder(run, "predictions") if predictions is None else predictions
-    dataset = task.load(data, options)
     if not isinstance(options, PoolingOptions):
-        return Combinations(list(_of_options(task, data, predictions, options)))
-    content = _read(task, predictions, dataset, options)
+        return Combinations(list(_of_options(task, data, predictions, options, unchanged)))
+    dataset = task.load(data, options)
+    submitted = _read(task, predictions, dataset, options)
+    unchanged((*dataset.inputs, *submitted.inputs))
+    content = submitted.content
     if not isinstance(options, SearchOptions):
         return Combinations(list(_of_comparisons(dataset, content, options)), _left_out(content))
     if isinstance(content, SubmittedEmbeddings) and _has_own_frames(dataset, content):
@@ -168,7 +173,7 @@ def explain_target(run: Any, target: Target) -> Section:
     if not target.value:
         return explain(run, target)
     wanted, step = published_share(target.value)
-    step = min(step, _COARSEST)
+    step = step if step < 1 else _COARSEST
     variants, left_out = combinations_of(run, target.data, target.predictions)
     if not variants:
         raise OptionError(_NOTHING_TO_EXPLAIN)
@@ -267,8 +272,8 @@ def _usual_name(output: str) -> str:
 def _plain(quantity: str) -> str:
     """As people write it: Rank-1, rank1 and "rank 1" are one, and so are 1e-4, 10^-4, 0.01 % and 0.0001.
 
-    >>> {_plain(name) for name in ("TAR@FAR=1e-4", "tar at far 0.0001", "TAR (%) @ FAR=10^-4", "TPR@FPR=0.01%")}
-    {'tar@far=0.0001', 'taratfar0.0001'}
+    >>> [_plain(name) for name in ("TAR@FAR=1e-4", "TAR at FAR 0.0001", "TAR (%) @ FAR=10^-4", "TPR@FPR=0.01%")]
+    ['tar@far=0.0001', 'taratfar0.0001', 'tar@far=0.0001', 'tar@far=0.0001']
     """
     words = re.sub(r"\(%\)|\[%\]", "", quantity)
     words = re.sub(r"\b10\^\{?([+-]?\d+)\}?", r"1e\1", words)
@@ -415,7 +420,9 @@ def _search_pooling_source(pooling: Pooling, convention: str) -> str:
     return pooling_source(pooling, _OPEN_SET_SCRIPT if convention in _OF_OPEN_SET_SCRIPT else _SEARCH_SCRIPT)
 
 
-def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: Any) -> Iterator[Variant]:
+def _of_options(
+    task: Task[Any, Any], data: Path, predictions: Path, options: Any, unchanged: Callable[[Sequence[InputFact]], None]
+) -> Iterator[Variant]:
     """Every number of detection or clustering under every combination of the protocol's switches."""
     own = {name: getattr(options, name) for name in _GRIDS[task.name]}
     grid = {name: tuple(dict.fromkeys((*values, own[name]))) for name, values in _GRIDS[task.name].items()}
@@ -424,6 +431,7 @@ def _of_options(task: Task[Any, Any], data: Path, predictions: Path, options: An
         chosen = replace(options, **asked)
         dataset = task.load(data, chosen)
         answers: Any = task.codec.read(predictions, dataset, chosen)
+        unchanged((*dataset.inputs, *answers.inputs))
         parts: dict[str, Any] = {"": answers}
         if getattr(answers.content, "sub_protocol", None) is not None and answers.coverage.missing:
             listed = replace(answers, content=replace(answers.content, sub_protocol=None))
@@ -532,9 +540,11 @@ def _note(run: Any, variants: Sequence[Variant]) -> str:
     return " ".join(notes)
 
 
-def _read(task: Any, predictions: Path, dataset: Dataset[Any], options: PoolingOptions) -> Any:
+def _read(task: Any, predictions: Path, dataset: Dataset[Any], options: PoolingOptions) -> Submitted[Any]:
     """The submission, read so that a mirrored pass or detector scores that are not there are no error."""
-    return task.codec.read(predictions, dataset, replace(options, norm="keep", detector="off", media="flat")).content
+    chosen = replace(options, norm="keep", detector="off", media="flat")
+    submitted: Submitted[Any] = task.codec.read(predictions, dataset, chosen)
+    return submitted
 
 
 def _folder(run: Any, role: str) -> Path:
@@ -545,11 +555,8 @@ def _folder(run: Any, role: str) -> Path:
         here = "" if path.is_absolute() else f" (looked for from {Path.cwd()})"
         if not path.is_file():
             raise InputError(f"{path} is not there any more{here}. Name the {role} with --{role}.")
-        if path.stat().st_size != entry.size or not _has_content(path, entry.hash):
-            raise InputError(
-                f"{path} was changed since this run was made of it{here}. Name the {role} as they were with --{role}, "
-                "or evaluate again."
-            )
+        if path.stat().st_size != entry.size:
+            raise InputError(_changed(path, role, here))
     if role == "predictions":  # list files that said whose the rows are belong to the data
         inputs = [entry for entry in inputs if not is_list(Path(entry.path))]
     files = [Path(entry.path) for entry in inputs if not entry.name]
@@ -561,7 +568,21 @@ def _folder(run: Any, role: str) -> Path:
     return Path(roots.pop())
 
 
-def _has_content(path: Path, stored: str) -> bool:
-    """Whether a file has the stored hash; a time stamp in its place says nothing about the content."""
-    is_hash = stored.removeprefix("sha256:").isalnum()
-    return not is_hash or has_hash(path, stored, InputError)
+def _refuse_changed(run: Any, roles: Sequence[str], facts: Sequence[InputFact]) -> None:
+    """Raise when a file that was read again is another one than when the run was made."""
+    now = {fact.path: fact.hash for fact in facts}
+    for entry in run.manifest.inputs:
+        if entry.role not in roles or entry.path not in now:
+            continue
+        is_time = not entry.hash.removeprefix(SHA256).isalnum()  # which says nothing about the content
+        is_former = entry.hash.startswith(SHA256)
+        same = has_hash(Path(entry.path), entry.hash, InputError) if is_former else now[entry.path] == entry.hash
+        if not is_time and not same:
+            raise InputError(_changed(Path(entry.path), entry.role, ""))
+
+
+def _changed(path: Path, role: str, here: str) -> str:
+    return (
+        f"{path} was changed since this run was made of it{here}. Name the {role} as they were with --{role}, or "
+        "evaluate again."
+    )
