@@ -67,6 +67,8 @@ def keep(folder: Path, rows: list[dict[str, Any]], sections: dict[str, Any]) -> 
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"rows": {}, "sections": {}}
     today = datetime.now(UTC).date().isoformat()
     here = machine()
+    for before in known["rows"].values():
+        before.setdefault("machine", known.get("machine", here))
     for row in rows:
         known["rows"][row["name"]] = {**row, "date": today, "machine": here}
     for name, found in sections.items():
