@@ -11,13 +11,15 @@ import cv2
 import numpy as np
 import pytest
 
-from evenhand.benchmarks.pairs import benchmark
+from evenhand.benchmarks.pairs import benchmark, record, tasks
 from evenhand.benchmarks.pairs.data import RACES, _samples, folds_of, load_set, read_bin
 from evenhand.benchmarks.pairs.options import PairSetOptions
+from evenhand.benchmarks.pairs.record import record_pairs
 from evenhand.benchmarks.pairs.tasks import folds_section
 from evenhand.cli.main import main
 from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.records import Group
+from evenhand.core.task import Tools
 from evenhand.run import evaluate
 
 MODEL = """
@@ -405,6 +407,25 @@ def test_folds_of_a_table_are_counted_as_numbers_and_named_where_folds_asks_for_
     assert any("its column fold has 10 folds, which are used; folds=5 is for tables" in each for each in warnings)
 
 
+def test_folds_of_a_table_that_are_not_ten_need_no_warning_unless_others_were_asked_for(tmp_path: Path) -> None:
+    """BFW has five."""
+    lines = [f"{pair}a,{pair}b,{pair % 2},{pair // 2 % 5 + 1}\n" for pair in range(20)]
+    (tmp_path / "bfw-v1.csv").write_text("p1,p2,label,fold\n" + "".join(lines))
+    load = benchmark.find("pairs/bfw").load
+    for options in (PairSetOptions(), PairSetOptions(folds=5)):
+        dataset = load(tmp_path, options)
+        assert not any("column fold" in warning for warning in dataset.warnings)
+        assert dataset.facts["folds"] == 5
+        assert dataset.truth.fold.tolist() == [pair // 2 % 5 for pair in range(20)]
+    assert any("folds=4 is for tables" in warning for warning in load(tmp_path, PairSetOptions(folds=4)).warnings)
+
+
+def test_a_table_without_lines_has_too_few_pairs(tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_text("p1,p2,label,fold,id1,id2,att1,att2\n")
+    with pytest.raises(DataError, match="has 0 pairs"):
+        benchmark.find("pairs/custom").load(tmp_path / "pairs.csv", PairSetOptions())
+
+
 def test_a_pair_with_one_unknown_group_is_not_across_groups(tmp_path: Path) -> None:
     path = table_of(tmp_path / "bfw.csv", "p1,p2,label,att1,att2", "0a.jpg,0b.jpg,1,,asian_males")
     attribute = benchmark.find("pairs/bfw").load(path, PairSetOptions()).truth.attributes["race"]
@@ -423,7 +444,10 @@ def test_pairs_listed_twice_and_pictures_of_two_people_are_told(tmp_path: Path) 
 def test_rates_below_one_pair_are_told(tmp_path: Path) -> None:
     path = table_of(tmp_path / "pairs.csv", "p1,p2,label")
     warnings = benchmark.find("pairs/custom").load(path, PairSetOptions(far=(0.001, 0.1))).warnings
-    assert any("10 pairs show two people: at FAR 0.001 none of them may be accepted" in each for each in warnings)
+    assert any(
+        "10 pairs show two people: at FAR 0.001 none of them may be accepted, so TAR there is measured" in each
+        for each in warnings
+    )
 
 
 def test_both_curves_of_a_report_have_the_same_axes(tmp_path: Path) -> None:
@@ -452,6 +476,45 @@ def test_rows_name_their_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[
     header, row = capsys.readouterr().out.splitlines()[:2]
     cells = dict(zip(header.split(","), row.split(","), strict=True))
     assert (cells["picture"], cells["picture_b"]) == ("18a.jpg", "18b.jpg")
+
+
+def test_rows_of_very_many_pairs_have_no_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are larger than all else in a row; those of millions of pairs would fill memory."""
+    path = table_of(tmp_path / "pairs.csv", "p1,p2,label")
+    np.save(tmp_path / "scores.npy", np.linspace(0.9, 0.1, 20))
+    task, options = benchmark.find("pairs/custom"), PairSetOptions()
+    dataset = task.load(path, options)
+    predictions = task.codec.read(tmp_path / "scores.npy", dataset, options)
+
+    def columns() -> set[str]:
+        (rows,) = record_pairs(dataset, predictions, options, Tools())
+        return set(rows.columns)
+
+    with_names = columns()
+    monkeypatch.setattr(record, "_MOST_WITH_NAMES", 19)
+    assert with_names - columns() == {"picture", "picture_b"}
+
+
+def test_of_many_pictures_in_files_a_sample_is_decoded_and_check_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{pair}a.png,{pair}b.png,{pair % 2}\n" for pair in range(10)]
+    (tmp_path / "pairs.csv").write_text("p1,p2,label\n" + "".join(lines))
+    encoded = picture(1, np.random.default_rng(0))
+    for pair in range(10):
+        for side in "ab":
+            (tmp_path / f"{pair}{side}.png").write_bytes(encoded)
+    monkeypatch.setattr(tasks, "_MOST_DECODED", 5)
+
+    def told() -> str:
+        assert main(["check", "pairs/custom", "--data", str(tmp_path / "pairs.csv")]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "No picture of 5 that were decoded, evenly spread over 20, is damaged" in told()
+    (tmp_path / "0a.png").write_bytes(b"no picture")
+    assert "1 picture of 5 that were decoded, evenly spread over 20, can't be decoded: 0a.png" in told()
+    monkeypatch.setattr(tasks, "_MOST_DECODED", 20)
+    assert "1 picture can't be decoded: 0a.png" in told()
 
 
 def test_the_demo_lists_no_pair_twice(tmp_path: Path) -> None:

@@ -46,10 +46,14 @@ def test_lines_of_pictures_may_stand_in_any_order(folder: Path) -> None:
     assert accuracy(folder, folder) == wanted
 
 
-@pytest.mark.parametrize("header", ["row,picture", "Row,name"])
+@pytest.mark.parametrize("header", ["row,picture", "Row,name", "name,Row"])
 def test_columns_of_pictures_may_be_written_otherwise(folder: Path, header: str) -> None:
     wanted = accuracy(folder, folder)
-    lines = [f"{row},{row}\n" for row in reversed(range(2 * PAIRS))]
+    order = np.random.default_rng(1).permutation(2 * PAIRS)
+    for name in ("embeddings", "embeddings_flip"):
+        np.save(folder / f"{name}.npy", np.load(folder / f"{name}.npy")[order])
+    both = [(row, picture) if header.startswith(("r", "R")) else (picture, row) for row, picture in enumerate(order)]
+    lines = [f"{first},{second}\n" for first, second in reversed(both)]
     (folder / "pictures.csv").write_text(header + "\n" + "".join(lines))
     assert accuracy(folder, folder) == wanted
 
@@ -313,3 +317,109 @@ def test_lengths_beyond_the_largest_square_are_finite() -> None:
     unit = codec._unit(np.array([[3e200, 4e200], [0.0, 0.0], [3.0, 4.0]]), None, Path("a.npy"))
     assert unit[0] == pytest.approx([0.6, 0.8], abs=1e-15)
     assert unit[1:].tolist() == [[0.0, 0.0], [0.6, 0.8]]
+
+
+def test_pictures_that_no_pair_uses_are_no_reason_for_a_warning(folder: Path) -> None:
+    wanted = accuracy(folder, folder)
+    for name in ("embeddings", "embeddings_flip"):
+        vectors = np.load(folder / f"{name}.npy")
+        np.save(folder / f"{name}.npy", np.concatenate([vectors, vectors[:9]]))
+    names = [*map(str, range(2 * PAIRS)), *(f"surplus {number}" for number in range(9))]
+    (folder / "pictures.csv").write_text("PICTURE\n" + "\n".join(names) + "\n")
+    results = results_of(folder, folder)
+    assert results.get("ten-fold", "accuracy").value == wanted
+    assert not any("does not have" in warning for warning in results.warnings)
+    assert results.facts["unused_embeddings"] == 9
+
+
+def test_lines_of_other_pairs_are_no_reason_for_a_warning_where_every_pair_has_its_own(
+    folder: Path, named: tuple[Path, list[list[str]]]
+) -> None:
+    data, lines = named
+    surplus = [["x.jpg", "y.jpg", "1", "0.5"], *lines[::-1], [lines[0][0], lines[1][0], "0", "0.1"]]
+    (folder / "mine.csv").write_text("p1,p2,label,score\n" + "".join(",".join(line) + "\n" for line in surplus))
+    results = custom(folder / "mine.csv", data)
+    assert results.coverage.missing == 0
+    assert not any("does not have" in warning for warning in results.warnings)
+    wanted = custom(folder / "ordered.npy", data).get("ten-fold", "accuracy").value
+    assert results.get("ten-fold", "accuracy").value == wanted
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz"])
+def test_names_of_other_embeddings_in_the_folder_do_not_concern_a_file_with_two_rows_per_pair(
+    folder: Path, kind: str
+) -> None:
+    """What predict wrote lies beside an array in the order of the pairs, of a set whose pictures are used again."""
+    wanted = accuracy(folder, folder, flip="none")
+    vectors = np.load(folder / "embeddings.npy")
+    np.save(folder / "mine.npy", vectors)
+    np.savez(folder / "mine.npz", embeddings=vectors)
+    (folder / "pictures.csv").write_text("ROW,PICTURE\n" + "".join(f"{row},{row}\n" for row in range(90)))
+    results = results_of(folder / f"mine.{kind}", folder, flip="none")
+    assert results.get("ten-fold", "accuracy").value == wanted
+    note = f"has 90 names and is not used: the 120 rows of mine.{kind} are read as two per pair"
+    assert sum(note in warning for warning in results.warnings) == 1
+    for strict in (folder, folder / "embeddings.npy"):
+        with pytest.raises(PredictionError, match="90 names, but 120 rows"):
+            results_of(strict, folder, flip="none")
+    np.save(folder / "mine.npy", vectors[:-1])
+    with pytest.raises(PredictionError, match="90 names, but 119 rows"):
+        results_of(folder / "mine.npy", folder, flip="none")
+
+
+def test_a_column_of_pictures_may_have_others_beside_it(folder: Path) -> None:
+    wanted = accuracy(folder, folder)
+    lines = [f"{row},person {row // 2}\n" for row in range(2 * PAIRS)]
+    (folder / "pictures.csv").write_text("PICTURE,PERSON\n" + "".join(lines))
+    results = results_of(folder, folder)
+    assert results.get("ten-fold", "accuracy").value == wanted
+    assert not any("pictures.csv" in warning for warning in results.warnings)
+
+
+def numbered(folder: Path, lines: list[list[str]], names: list[str]) -> Path:
+    """Scores with a column called pair."""
+    cells = [f"{name},{line[3]}\n" for name, line in zip(names, lines, strict=False)]
+    (folder / "mine.csv").write_text("pair,score\n" + "".join(cells))
+    return folder / "mine.csv"
+
+
+def test_pairs_may_be_numbered_from_one_or_named(folder: Path, named: tuple[Path, list[list[str]]]) -> None:
+    data, lines = named
+    wanted = custom(folder / "ordered.npy", data).get("verification", "TAR@FAR=0.1").value
+
+    def read(names: list[str], some: list[list[str]]) -> Any:
+        return custom(numbered(folder, some, names), data)
+
+    from_one = read([str(pair + 1) for pair in reversed(range(PAIRS))], lines[::-1])
+    assert from_one.get("verification", "TAR@FAR=0.1").value == wanted
+    assert any("pairs are taken as numbered from 1" in warning for warning in from_one.warnings)
+    for names in ([f"{line[0]}-{line[1]}" for line in lines], [str(pair) for pair in range(PAIRS)]):
+        results = read(names, lines)
+        assert results.get("verification", "TAR@FAR=0.1").value == wanted
+        assert not any("numbered" in warning for warning in results.warnings)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([str(pair) for pair in range(2, PAIRS + 2)], "line 60, column pair: '60' is no pair of the set"),
+        (["1", *map(str, range(1, PAIRS))], "line 3, column pair: '1' is named twice, first in line 2"),
+        (["0", *(f"name {pair}" for pair in range(1, PAIRS))], "line 3, column pair: 'name 1' is no pair of the set"),
+        (["name", "other name"], "has 2 scores, but the set has 60 pairs"),
+    ],
+)
+def test_numbers_of_pairs_that_do_not_fit_are_refused(
+    folder: Path, named: tuple[Path, list[list[str]]], names: list[str], message: str
+) -> None:
+    data, lines = named
+    with pytest.raises(PredictionError, match=message):
+        custom(numbered(folder, lines, names), data)
+
+
+@pytest.mark.parametrize("header", ["p1,p2,score", "pair,score", "score", "label,score"])
+def test_a_table_of_scores_without_lines_is_told(
+    folder: Path, named: tuple[Path, list[list[str]]], header: str
+) -> None:
+    (folder / "mine.csv").write_text(header + "\n")
+    with pytest.raises(PredictionError, match=r"mine\.csv has a header but no rows"):
+        custom(folder / "mine.csv", named[0])

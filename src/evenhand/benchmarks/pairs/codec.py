@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.benchmarks.pairs.data import LABELS, MIRRORED, PairSet, keys_of, pair_keys, stripped_cells
+from evenhand.benchmarks.pairs.data import (
+    MIRRORED,
+    PairSet,
+    columns_of,
+    keys_of,
+    label_codes,
+    pair_keys,
+    places_in,
+    stripped_cells,
+)
 from evenhand.benchmarks.pairs.options import PairSetOptions
 from evenhand.core.errors import PredictionError
+from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Submitted
@@ -61,7 +71,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
     )
 
     def read(self, path: Path, dataset: Dataset[PairSet], options: PairSetOptions) -> PairDistances:
-        truth, given = dataset.truth, _read(Path(path), options)
+        truth, given = dataset.truth, _read(Path(path), len(dataset.truth), options)
         given = _column_as_scores(given, len(truth))
         if given.vectors is None:
             return _of_scores(given, truth, options)
@@ -91,7 +101,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
             _coverage(truth, len(lacking), "pair without an embedding", examples),
             given.inputs,
             (*warnings, *embedding_warnings(vectors, person, flipped=flipped, index=PICTURES)),
-            {"flip": options.flip},
+            {"flip": options.flip, **_unused(given.names, truth)},
         )
 
     def write(self, path: Path, answers: Iterable[tuple[str, Any]], dataset: Dataset[PairSet], options: Any) -> None:
@@ -121,7 +131,7 @@ class PairSetCodec(Codec[NDArray[np.float32]]):
         return _vector(plain)
 
 
-def _read(where: Path, options: PairSetOptions) -> _SubmittedArrays:
+def _read(where: Path, pairs: int, options: PairSetOptions) -> _SubmittedArrays:
     path = where
     warnings: tuple[str, ...] = ()
     if where.is_dir():
@@ -138,13 +148,15 @@ def _read(where: Path, options: PairSetOptions) -> _SubmittedArrays:
         where = where if path.name == EMBEDDINGS else path
     if path.suffix.lower() == ".csv":
         table = read_table(path, problem=PredictionError, separator=None)
+        if not len(table):
+            raise PredictionError(f"{path} has a header but no rows: one line for every pair was expected.")
         return _SubmittedArrays(
             where, (table.fact,), _score_column(table, path, options), table=table, warnings=warnings
         )
     if path.suffix not in (".npy", ".npz"):
         raise PredictionError(f"{path}: a folder, a .npy, an .npz or a table of scores (.csv) was expected.")
     if path.suffix == ".npz":
-        return _read_archive(path)
+        return _read_archive(path, pairs)
     facts: tuple[InputFact, ...] = (hash_of(path, PredictionError),)
     array, flipped, names = read_npy(path, PredictionError), None, None
     if array.ndim == 1 and path == where:
@@ -154,12 +166,13 @@ def _read(where: Path, options: PairSetOptions) -> _SubmittedArrays:
         flipped = read_npy(beside, PredictionError)
         facts += (hash_of(beside, PredictionError),)
     if array.ndim == 2 and path.with_name(PICTURES).is_file():
-        names, fact = _picture_names(path.with_name(PICTURES), len(array))
-        facts += (fact,)
+        names, listed, notes = _names_beside(path, len(array), pairs)
+        facts += listed
+        warnings += notes
     return _SubmittedArrays(where, facts, None, array, flipped, names, warnings=warnings)
 
 
-def _read_archive(path: Path) -> _SubmittedArrays:
+def _read_archive(path: Path, pairs: int) -> _SubmittedArrays:
     fact, arrays = hash_of(path, PredictionError), read_npz(path, PredictionError)
     vectors, flipped, pictures = (
         next((arrays[name] for name in names if name in arrays), None)
@@ -171,6 +184,7 @@ def _read_archive(path: Path) -> _SubmittedArrays:
         return _SubmittedArrays(path, (fact,), arrays["scores"])
     names: tuple[str, ...] | None = None
     facts: tuple[InputFact, ...] = (fact,)
+    warnings: tuple[str, ...] = ()
     if pictures is not None:
         if pictures.shape != (len(vectors),) or pictures.dtype.kind != "U":
             raise PredictionError(
@@ -179,12 +193,11 @@ def _read_archive(path: Path) -> _SubmittedArrays:
             )
         names = tuple(map(str, pictures))
     elif vectors.ndim == 2 and path.with_name(PICTURES).is_file():
-        names, listed = _picture_names(path.with_name(PICTURES), len(vectors))
-        facts += (listed,)
-    unused = f"{path}: its embeddings are evaluated, its scores are not."
-    return _SubmittedArrays(
-        path, facts, None, vectors, flipped, names, warnings=(unused,) if "scores" in arrays else ()
-    )
+        names, listed, warnings = _names_beside(path, len(vectors), pairs)
+        facts += listed
+    if "scores" in arrays:
+        warnings += (f"{path}: its embeddings are evaluated, its scores are not.",)
+    return _SubmittedArrays(path, facts, None, vectors, flipped, names, warnings=warnings)
 
 
 def _column_as_scores(given: _SubmittedArrays, pairs: int) -> _SubmittedArrays:
@@ -194,28 +207,43 @@ def _column_as_scores(given: _SubmittedArrays, pairs: int) -> _SubmittedArrays:
     return replace(given, scores=given.vectors, vectors=None)
 
 
-def _picture_names(path: Path, rows: int) -> tuple[tuple[str, ...], InputFact]:
-    """The picture of every row of the embeddings; lines may stand in any order where they have a ROW."""
-    import polars as pl
+def _names_beside(
+    path: Path, rows: int, pairs: int
+) -> tuple[tuple[str, ...] | None, tuple[InputFact, ...], tuple[str, ...]]:
+    """The pictures of the rows by the list beside a file, None where it is about another; its fact, and a note.
 
-    table = read_table(path, problem=PredictionError, separator=None)
-    frame = table.frame
-    columns = {name.strip().upper(): name for name in frame.columns}
-    if "ROW" not in columns and len(columns) > 1:
+    The list belongs to `embeddings.npy`. Another file beside it may have two rows per pair, which need no names.
+    """
+    listed = path.with_name(PICTURES)
+    table = read_table(listed, problem=PredictionError, separator=None)
+    if path.stem != Path(EMBEDDINGS).stem and rows == 2 * pairs != len(table):
+        note = (
+            f"{listed} has {len(table):,} names and is not used: the {rows:,} rows of {path.name} are read as two per "
+            "pair, in the order of the pairs."
+        )
+        return None, (), (note,)
+    return _picture_names(table, rows), (table.fact,), ()
+
+
+def _picture_names(table: DelimitedTable, rows: int) -> tuple[str, ...]:
+    """The picture of every row of the embeddings; lines may stand in any order where they have a ROW."""
+    path, frame, columns = table.path, table.frame, columns_of(table)
+    if "row" not in columns and "picture" not in columns and len(columns) > 1:
         raise PredictionError(
             f"{path}: its columns are {', '.join(frame.columns)}; ROW and PICTURE, or one column with the picture of "
             "every row, were expected."
         )
-    picture = columns.get("PICTURE", frame.columns[-1])
-    names = [str(name).strip() for name in frame[picture].to_list()]
+    others = [column for name, column in columns.items() if name != "row"]
+    picture = columns.get("picture", others[-1] if others else frame.columns[-1])
+    names: list[str] = stripped_cells(table, picture).to_list()
     if len(names) != rows:
         raise PredictionError(f"{path}: {len(names):,} names, but {rows:,} rows of embeddings.")
-    if columns.get("ROW", picture) != picture:
-        numbers = frame[columns["ROW"]].str.strip_chars().cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
+    if columns.get("row", picture) != picture:
+        numbers = stripped_cells(table, columns["row"]).cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
         if not np.array_equal(np.sort(numbers), np.arange(rows)):
             raise PredictionError(f"{path}: ROW must have every number from 0 to {rows - 1:,} once.")
         names = [names[line] for line in np.argsort(numbers)]
-    return tuple(names), table.fact
+    return tuple(names)
 
 
 def _rows(given: _SubmittedArrays, truth: PairSet) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
@@ -233,8 +261,7 @@ def _rows(given: _SubmittedArrays, truth: PairSet) -> tuple[NDArray[np.int64], N
         )
     each = 2 * np.arange(len(truth))
     if given.names is not None:
-        in_order = np.stack([truth.first, truth.second], axis=1).reshape(-1).tolist()
-        if len(given.names) == len(in_order) and given.names == tuple(truth.pictures[place] for place in in_order):
+        if len(given.names) == 2 * len(truth) and _is_pair_by_pair(given.names, truth):
             return each, each + 1, ()
         return _named_rows(given.names, truth, given.where)
     if len(vectors) != 2 * len(truth):
@@ -243,6 +270,12 @@ def _rows(given: _SubmittedArrays, truth: PairSet) -> tuple[NDArray[np.int64], N
             f"({2 * len(truth):,}), in the order of the pictures, or add {PICTURES} (ROW, PICTURE)."
         )
     return each, each + 1, ()
+
+
+def _is_pair_by_pair(names: tuple[str, ...], truth: PairSet) -> bool:
+    """Whether names are those of both pictures of every pair, in the order of the pairs."""
+    in_order = np.stack([truth.first, truth.second], axis=1).reshape(-1)
+    return all(truth.pictures[place] == name for place, name in zip(in_order, names, strict=True))
 
 
 def _named_rows(
@@ -261,7 +294,7 @@ def _named_rows(
             f"{truth.pictures[0]!r}."
         )
     warnings: tuple[str, ...] = ()
-    if used < len(names):
+    if used < min(len(names), len(truth.pictures)):  # surplus pictures alone are no sign of wrong names
         known = set(truth.pictures)
         other = next(name for name in names if name not in known)
         warnings = (
@@ -269,6 +302,12 @@ def _named_rows(
             f"{other!r}, and are not used.",
         )
     return place[truth.first], place[truth.second], warnings
+
+
+def _unused(names: tuple[str, ...] | None, truth: PairSet) -> dict[str, int]:
+    """How many embeddings are of pictures that no pair has; nothing when there are none."""
+    unused = 0 if names is None else len(set(names).difference(truth.pictures))
+    return {"unused_embeddings": unused} if unused else {}
 
 
 def _unit(vectors: Array, flipped: Array | None, where: Path) -> NDArray[np.float64]:
@@ -333,7 +372,7 @@ def _of_scores(given: _SubmittedArrays, truth: PairSet, options: PairSetOptions)
     distance = np.clip(2.0 - 2.0 * scores if options.scores == "cosine" else scores, 0.0, 4.0)
     coverage = _coverage(truth, int(np.isnan(scores).sum()), "pair without a score")
     order = "They are read in the order of the pairs; a table with p1 and p2 names them."
-    if given.table is not None and {"p1", "p2"} <= _columns(given.table).keys():
+    if given.table is not None and {"p1", "p2"} <= columns_of(given.table).keys():
         order = "Its columns p1 and p2 say which pair a line is about."
     warnings += _direction_warnings(distance, truth, options, order)
     if coverage.missing:
@@ -341,25 +380,22 @@ def _of_scores(given: _SubmittedArrays, truth: PairSet, options: PairSetOptions)
     return PairDistances(distance, coverage, given.inputs, warnings, {"scores": options.scores})
 
 
-def _columns(table: DelimitedTable) -> dict[str, str]:
-    """The columns of a table by their names in lower case."""
-    return {name.strip().lower(): name for name in table.frame.columns}
-
-
 def _rows_of_pairs(
     table: DelimitedTable, scores: NDArray[np.float64], truth: PairSet
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """(pairs,): the row of every pair in a table, −1 where it has none; and what is not used, in words.
 
-    Rows are found by the two pictures (p1 and p2, in either order), or by the number of the pair (pair, from 0); a
-    table with neither is in the order of the pairs. Labels in it must be those of the set.
+    Rows are found by the two pictures (p1 and p2, in either order), or by the number of the pair (pair, from 0, or
+    where it has exactly 1 to n, from 1); a table with neither is in the order of the pairs. Labels in it must be those
+    of the set.
     """
-    columns, path = _columns(table), table.path
+    columns, path = columns_of(table), table.path
+    numbers = stripped_cells(table, columns["pair"]) if "pair" in columns else None
     warnings: tuple[str, ...] = ()
     if "p1" in columns and "p2" in columns:
         rows, warnings = _rows_by_pictures(table, scores, truth)
-    elif "pair" in columns:
-        rows = _rows_by_number(table, len(truth))
+    elif numbers is not None and numbers.cast(pl.Float64, strict=False).is_not_null().any():  # else they are names
+        rows, warnings = _rows_by_number(table, numbers, len(truth))
     elif len(scores) != len(truth):
         raise PredictionError(
             f"{path} has {len(scores):,} scores, but the set has {len(truth):,} pairs. Columns p1 and p2 would say "
@@ -368,9 +404,10 @@ def _rows_of_pairs(
     else:
         rows = np.arange(len(truth))
     if "label" in columns:
-        labels = [LABELS.get(cell.lower()) for cell in stripped_cells(table, columns["label"])]
-        wrong = next((p for p in np.flatnonzero(rows >= 0).tolist() if labels[rows[p]] is (not truth.same[p])), None)
-        if wrong is not None:
+        labels = label_codes(stripped_cells(table, columns["label"]))
+        clash = np.flatnonzero((rows >= 0) & (labels[rows] == ~truth.same))
+        if len(clash):
+            wrong = int(clash[0])
             raise PredictionError(
                 f"{path}, line {table.lines[rows[wrong]]}, column label: "
                 f"{table.frame[columns['label']][int(rows[wrong])]}, but pair {wrong} of the set "
@@ -383,56 +420,72 @@ def _rows_of_pairs(
 def _rows_by_pictures(
     table: DelimitedTable, scores: NDArray[np.float64], truth: PairSet
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    columns, path = _columns(table), table.path
-    places = {name: place for place, name in enumerate(truth.pictures)}
-    first, second = (
-        np.array([places.get(name, -1) for name in stripped_cells(table, columns[side])], dtype=np.int64)
-        for side in ("p1", "p2")
-    )
+    columns, path = columns_of(table), table.path
+    written = [table.frame[columns[side]] for side in ("p1", "p2")]
+    first, second = (places_in(truth.pictures, side.str.strip_chars()) for side in written)
     if len(first) == len(truth) and np.array_equal(first, truth.first) and np.array_equal(second, truth.second):
         return np.arange(len(truth)), ()
     keys = np.where((first < 0) | (second < 0), -1, keys_of(first, second, len(truth.pictures)))
-    wanted = pair_keys(truth)
-    unknown = np.flatnonzero(~np.isin(keys, wanted))
-    written = [table.frame[columns[side]] for side in ("p1", "p2")]
-    if len(unknown) == len(keys):
+    lines = pl.DataFrame({"key": keys, "row": np.arange(len(keys)), "score": scores}).filter(pl.col("key") >= 0)
+    first_lines = lines.unique("key", keep="first", maintain_order=True)
+    pairs = pl.DataFrame({"key": pair_keys(truth)})
+    found = pairs.join(first_lines, on="key", how="left", maintain_order="left")["row"]
+    rows = np.asarray(found.fill_null(-1).to_numpy())
+    if (rows < 0).all():
         raise PredictionError(
             f"{path}: no line names a pair of the set: the first is {written[0][0]!r}, {written[1][0]!r}; the set has "
             f"{truth.pictures[truth.first[0]]!r}, {truth.pictures[truth.second[0]]!r}."
         )
-    order = np.argsort(keys, kind="stable")
-    again = np.flatnonzero((keys[order][1:] == keys[order][:-1]) & (keys[order][1:] >= 0))
-    differs = again[~np.isclose(scores[order][again], scores[order][again + 1], rtol=0, atol=_ROUNDING, equal_nan=True)]
+    if len(first_lines) < len(lines):
+        _check_repeated(table, lines.join(first_lines, on="key", how="left", maintain_order="left"), written)
+    if (rows >= 0).all():  # surplus lines alone are no sign of wrong names
+        return rows, ()
+    every = pl.DataFrame({"key": keys, "row": np.arange(len(keys))})
+    unknown = every.join(pairs, on="key", how="anti", maintain_order="left")["row"]
+    if not len(unknown):
+        return rows, ()
+    row = int(unknown[0])
+    return rows, (
+        f"{path}: {len(unknown):,} of {len(keys):,} lines are of pairs that the set does not have, such as line "
+        f"{table.lines[row]} ({written[0][row]}, {written[1][row]}), and are not used.",
+    )
+
+
+def _check_repeated(table: DelimitedTable, lines: pl.DataFrame, written: Sequence[pl.Series]) -> None:
+    """Lines of one pair have one score; every line stands beside the first one of its pair."""
+    score, before = lines["score"].to_numpy(), lines["score_right"].to_numpy()
+    differs = np.flatnonzero(~np.isclose(score, before, rtol=0, atol=_ROUNDING, equal_nan=True))
     if len(differs):
-        one, other = order[differs[0]], order[differs[0] + 1]
+        one, other = (lines[name][int(differs[0])] for name in ("row_right", "row"))
         raise PredictionError(
-            f"{path}, lines {table.lines[one]} and {table.lines[other]}: one pair, {written[0][int(one)]}, "
-            f"{written[1][int(one)]}, has two scores, {scores[one]:g} and {scores[other]:g}."
+            f"{table.path}, lines {table.lines[one]} and {table.lines[other]}: one pair, {written[0][one]}, "
+            f"{written[1][one]}, has two scores, {before[differs[0]]:g} and {score[differs[0]]:g}."
         )
-    warnings: tuple[str, ...] = ()
-    if len(unknown):
-        row = int(unknown[0])
-        warnings = (
-            f"{path}: {len(unknown):,} of {len(keys):,} lines are of pairs that the set does not have, such as line "
-            f"{table.lines[row]} ({written[0][row]}, {written[1][row]}), and are not used.",
-        )
-    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    return np.where(keys[order][at] == wanted, order[at], -1), warnings
 
 
-def _rows_by_number(table: DelimitedTable, pairs: int) -> NDArray[np.int64]:
+def _rows_by_number(table: DelimitedTable, cells: pl.Series, pairs: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """As `_rows_of_pairs`, by numbers of pairs; those of all from 1 on are taken as such, with a note."""
+    numbers = cells.cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
+    notes: tuple[str, ...] = ()
+    if len(numbers) == pairs and np.array_equal(np.sort(numbers), np.arange(1, pairs + 1)):
+        numbers = numbers - 1
+        notes = (f"{table.path}: the column pair has the numbers 1 to {pairs:,}: pairs are taken as numbered from 1.",)
+    is_known = (numbers >= 0) & (numbers < pairs)
+    lines = np.flatnonzero(is_known)
     rows = np.full(pairs, -1, dtype=np.int64)
-    for row, cell in enumerate(stripped_cells(table, _columns(table)["pair"])):
-        number = int(cell) if cell.isdecimal() and len(cell) < 12 else -1
-        if not 0 <= number < pairs or rows[number] >= 0:
-            problem = (
-                f"is named twice, first in line {table.lines[rows[number]]}"
-                if 0 <= number < pairs
-                else (f"is no pair of the set, which are numbered from 0 to {pairs - 1:,}")
-            )
-            raise PredictionError(f"{table.path}, line {table.lines[row]}, column pair: {cell!r} {problem}.")
-        rows[number] = row
-    return rows
+    rows[numbers[lines[::-1]]] = lines[::-1]  # of lines about one pair, the first
+    is_wrong = ~is_known
+    is_wrong[lines] = rows[numbers[lines]] != lines
+    wrong = np.flatnonzero(is_wrong)
+    if len(wrong):
+        row = int(wrong[0])
+        problem = (
+            f"is named twice, first in line {table.lines[rows[numbers[row]]]}"
+            if is_known[row]
+            else f"is no pair of the set, which are numbered from 0 to {pairs - 1:,}"
+        )
+        raise PredictionError(f"{table.path}, line {table.lines[row]}, column pair: {cells[row]!r} {problem}.")
+    return rows, notes
 
 
 def _direction_warnings(
@@ -465,10 +518,8 @@ def _coverage(truth: PairSet, missing: int, reason: str, examples: tuple[str, ..
 
 
 def _score_column(table: DelimitedTable, path: Path, options: PairSetOptions) -> Array:
-    import polars as pl
-
     frame = table.frame
-    names = {name.strip().lower(): name for name in frame.columns}
+    names = columns_of(table)
     wanted = options.column.strip().lower() or ("score" if "score" in names else "")
     if not wanted and len(names) == 1 and not _is_number(next(iter(names))):
         wanted = next(iter(names))

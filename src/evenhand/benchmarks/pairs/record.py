@@ -24,6 +24,7 @@ from evenhand.core.task import Dataset, Tools
 from evenhand.core.view import SampleView
 
 FOLDS = "folds"
+_MOST_WITH_NAMES = 1_000_000  # pairs: names are five times as large as all else in a row
 
 
 def record_pairs(
@@ -32,7 +33,8 @@ def record_pairs(
     """Rows in the order of the set; `unit` and `unit_b` are the people, or the pair itself where they are not known.
 
     `score` is the negated distance, −∞ for a pair without an embedding: it is never accepted. `picture` and
-    `picture_b` are the names of the pictures, in a `.bin` their numbers.
+    `picture_b` are the names of the pictures, in a `.bin` their numbers; of more than a million pairs, `item` alone
+    says which pair of the set a row is about.
     """
     truth = dataset.truth
     distance = predictions.content
@@ -42,12 +44,12 @@ def record_pairs(
         if truth.people is None
         else dict(zip(("unit", "unit_b"), truth.people, strict=True))
     )
+    sides = {"picture": truth.first, "picture_b": truth.second} if len(truth) <= _MOST_WITH_NAMES else {}
     columns = LazyColumns(
         len(truth),
         {
             "item": np.arange(len(truth)),
-            "picture": partial(_names, truth, truth.first),
-            "picture_b": partial(_names, truth, truth.second),
+            **{name: partial(_names, truth, pictures) for name, pictures in sides.items()},
             **units,
             "fold": truth.fold,
             "same": truth.same,
