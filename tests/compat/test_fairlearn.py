@@ -168,11 +168,41 @@ def test_scores_and_numbers_equal_scikit_learn() -> None:
             assert results.get(name, group=where).value == pytest.approx(expected, rel=1e-12), name
 
 
-def test_features_whose_index_is_in_another_order_than_the_truth_are_refused() -> None:
+def of_series(**more: Any) -> MetricFrame:
     pandas = pytest.importorskip("pandas")
-    truth, feature = pandas.Series([0, 1] * 20), pandas.Series(["a", "b"] * 20)
-    with pytest.raises(OptionError, match="different indexes"):
-        MetricFrame(metrics=right, y_true=truth, y_pred=truth.to_numpy(), sensitive_features=feature.iloc[::-1])
+    given = {"y_true": pandas.Series([0, 1] * 20), "y_pred": pandas.Series([0, 0] * 20)}
+    given["sensitive_features"] = pandas.Series(list("ab" * 20))
+    return MetricFrame(metrics=right, **{**given, **more})
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [
+        lambda feature: {"sensitive_features": feature},
+        lambda feature: {"sensitive_features": {"tone": feature}},
+        lambda feature: {"control_features": feature},
+        lambda feature: {"control_features": feature.to_frame()},
+    ],
+)
+def test_features_whose_index_is_in_another_order_are_taken_by_position_and_warned_of(turned: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    feature = pandas.Series(list("ab" * 20), name="tone").iloc[::-1]
+    with pytest.warns(UserWarning, match="different indexes .* taken by their position"):
+        found = of_series(**turned(feature))
+    assert len(dict(found.by_group)) in (2, 4)
+
+
+def test_predictions_of_a_model_beside_a_shuffled_truth_are_taken_by_position() -> None:
+    pandas = pytest.importorskip("pandas")
+    truth = pandas.Series([0, 1] * 20).sample(frac=1, random_state=0)
+    with pytest.warns(UserWarning, match="taken by their position"):
+        assert of_series(y_true=truth, y_pred=pandas.Series(truth.to_numpy())).overall == 1.0
+
+
+def test_series_of_unequal_lengths_are_refused_in_words() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(OptionError, match="have different lengths"):
+        of_series(y_true=pandas.Series([0, 1] * 19).iloc[::-1])
 
 
 @pytest.mark.parametrize("values", [[0.0, 0.5], [" a", "b"], np.array(["2020", "2021"], dtype="datetime64[ns]")])

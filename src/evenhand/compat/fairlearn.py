@@ -14,6 +14,7 @@ group. Functions must return a number.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import product
@@ -22,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.api import evaluate_table
-from evenhand.benchmarks.table.frame import from_frame, refuse_unlike_indexes
+from evenhand.benchmarks.table.frame import from_frame, unlike_indexes
 from evenhand.core.errors import OptionError
 from evenhand.core.metric import Undefined
 from evenhand.core.records import EVERYONE, Group
@@ -66,7 +67,15 @@ class MetricFrame:
         if repeated:
             raise OptionError(f"A feature is both sensitive and control: {', '.join(sorted(repeated))}.")
         self._all = {**self._control, **self._sensitive}
-        refuse_unlike_indexes({"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features})
+        features = {
+            **_leaves("sensitive_features", sensitive_features),
+            **_leaves("control_features", control_features),
+        }
+        if difference := unlike_indexes({"y_true": y_true, "y_pred": y_pred, **features, "unit": unit}):
+            warnings.warn(
+                f"{difference}. Rows are taken by their position, as in fairlearn: are they in the same order?",
+                stacklevel=2,
+            )
         self._table: dict[str, Any] = {"y_true": np.asarray(y_true), "y_pred": np.asarray(y_pred)}
         self._table |= {f"feature {name}": values for name, values in self._all.items()}
         self._metrics = []
@@ -257,6 +266,11 @@ def _features(given: Any, prefix: str) -> dict[str, Any]:
     if array.ndim == 2:
         return {f"{prefix}{place}": column for place, column in enumerate(array.T)}
     return {f"{prefix}0" if name is None else str(name): array}
+
+
+def _leaves(name: str, given: Any) -> dict[str, Any]:
+    """Features as they were given, each series of a mapping by itself."""
+    return {f"{name} {key}": values for key, values in given.items()} if isinstance(given, Mapping) else {name: given}
 
 
 def _checked(method: str) -> str:

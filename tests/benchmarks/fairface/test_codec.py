@@ -357,3 +357,38 @@ def test_codes_that_were_stored_with_a_fraction_are_codes(tmp_path, dataset):
     with pytest.raises(PredictionError, match="is a code for a gender"):
         read(tmp_path, dataset, text, name="answers.csv")
     assert said(read(tmp_path, dataset, text, name="answers.csv", label_order="script"))[0] == "Female"
+
+
+def evaluated_for_race(tmp_path, dataset, text, name="answers.jsonl"):
+    path = tmp_path / name
+    path.write_text(text)
+    return FaceCodec("race").read(path, dataset, FaceOptions())
+
+
+@pytest.mark.parametrize("declined", [None, ""])
+@pytest.mark.parametrize("wrapped", [dict, lambda fields: {"raw_output": fields}, lambda f: {"text": json.dumps(f)}])
+def test_a_model_that_always_declines_is_scored(tmp_path, dataset, declined, wrapped):
+    record = {"image": "val/1.jpg", **wrapped({"gender": "Male", "race": declined, "age": 30})}
+    answers = evaluated_for_race(tmp_path, dataset, lines(record))
+    assert said(answers)[:2] == ("Male", "unknown")
+    assert answers.coverage.answered == 1
+
+
+def test_a_column_of_empty_cells_is_scored_and_a_question_that_was_asked_too(tmp_path, dataset):
+    text = "file,gender,race\nval/1.jpg,Male,\n"
+    assert said(evaluated_for_race(tmp_path, dataset, text, "answers.csv"))[:2] == ("Male", "unknown")
+    text = lines(asked_of("gender", "Male"), asked_of("race", "I cannot tell."))
+    assert said(evaluated_for_race(tmp_path, dataset, text))[0] == "Male"
+
+
+@pytest.mark.parametrize("answer", ['{"gender": "Male"}', {"gender": "Male", "age": 30}])
+def test_answers_that_never_had_the_attribute_are_refused(tmp_path, dataset, answer):
+    with pytest.raises(PredictionError, match="no answer says anything of race"):
+        evaluated_for_race(tmp_path, dataset, lines({"id": 1, "raw_output": answer}))
+    with pytest.raises(PredictionError, match="no answer says anything of race"):
+        evaluated_for_race(tmp_path, dataset, lines(asked_of("gender", "Male")))
+
+
+def test_answers_to_more_images_than_are_labelled_are_ignored_also_that_of_image_0(tmp_path, dataset):
+    answers = read(tmp_path, dataset, lines(*({"id": f"own/{n}.jpg", "gender": "Male"} for n in range(10))))
+    assert answers.coverage.extra == 10 - answers.coverage.answered > 1

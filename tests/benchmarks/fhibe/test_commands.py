@@ -109,8 +109,22 @@ def test_thresholds_that_are_no_shares_are_refused(
     assert "thresholds" in capsys.readouterr().err
 
 
-def halved(answer: Answer) -> Answer:
-    return {**answer, "detections": [[number / 9 + 2 for number in box] for box in answer["detections"]]}
+def shrunk(answer: Answer) -> Answer:
+    return {**answer, "detections": [[number / 30 + 2 for number in box] for box in answer["detections"]]}
+
+
+@pytest.mark.parametrize(("thresholds", "code"), [("0.5,1.5", 0), ("0.01", 0), ("-1", 2), ("inf", 2)])
+def test_thresholds_of_keypoints_are_multiples_of_a_diagonal(
+    demos_of: Callable[[str], Sequence[Demo]],
+    thresholds: str,
+    code: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    posed = next(one for one in demos_of("fhibe") if "keypoint" in str(one.task))
+    text = posed.predictions.read_text(encoding="utf-8")
+    assert evaluated(posed, text, tmp_path, "--set", f"pck_thresholds={thresholds}") == code
+    assert "are far from" not in capsys.readouterr().err
 
 
 def without_numbers(answer: Answer) -> Answer:
@@ -119,7 +133,7 @@ def without_numbers(answer: Answer) -> Answer:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [(halved, "Boxes hardly overlap the annotated ones"), (without_numbers, "boxes hold a value that is no number")],
+    [(shrunk, "Boxes hardly overlap the annotated ones"), (without_numbers, "boxes hold a value that is no number")],
 )
 def test_boxes_that_are_of_no_person_are_reported(
     demo: Any, change: Callable[[Answer], Answer], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

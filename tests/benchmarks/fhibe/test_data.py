@@ -18,7 +18,7 @@ from evenhand.benchmarks.fhibe.output_file import match_keys
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, mini_rows, read_table
 from evenhand.benchmarks.fhibe.tasks import task_named
 from evenhand.core.engine import Serial
-from evenhand.core.errors import DataError, OptionError
+from evenhand.core.errors import DataError, OptionError, PredictionError
 from evenhand.core.records import Group
 from evenhand.run import evaluate
 from evenhand.store.caches import empty_caches, list_caches
@@ -335,3 +335,16 @@ def test_numbers_of_rows_are_those_of_the_file_after_sampling(write: Any) -> Non
 def test_a_key_belongs_to_the_image_whose_path_it_ends_in(key: str, image: str | None) -> None:
     ids = ["data/raw/a/b.png", "data/raw/x/a/b.png", "data/raw/c/d.png"]
     assert match_keys({key: 1}, ids) == (({image: 1}, []) if image else ({}, [key]))
+
+
+def test_of_two_keys_of_one_image_the_better_match_counts(tmp_path: Path) -> None:
+    ids = ["data/raw/s/main_1.png"]
+    end, tail, other_end = "/new/data/raw/s/main_1.png", "/full/raw/s/main_1.png", "/old/data/raw/s/main_1.png"
+    for keys in ((end, tail), (tail, end)):
+        assert match_keys({key: str(place).encode() for place, key in enumerate(keys)}, ids, tmp_path) == (
+            {ids[0]: str(keys.index(end)).encode()},
+            [tail],
+        )
+    with pytest.raises(PredictionError, match="two answers to one image"):
+        match_keys({end: b"1", other_end: b"2"}, ids, tmp_path)
+    assert match_keys({end: b"1", other_end: b"1"}, ids, tmp_path) == ({ids[0]: b"1"}, [other_end])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import evenhand
+from evenhand.benchmarks.synthesis import plausibility
 from evenhand.benchmarks.synthesis.features import natural_order, read_features
 from evenhand.benchmarks.synthesis.plausibility import (
     FramesBeside,
@@ -84,6 +85,62 @@ def test_pictures_beside_others_or_written_otherwise_are_recognised(
     assert said in " ".join(picture_warnings(pairs, 10**6))
 
 
+def brightening(step: float, offset: float, *, gain: float = 0.0) -> list[Pixels]:
+    """A scene in which nothing moves, that becomes brighter from frame to frame."""
+    rng = np.random.default_rng(8)
+    scene = cv2.resize(rng.integers(30, 150, (6, 6, 3), dtype=np.uint8), (48, 48), interpolation=cv2.INTER_LINEAR)
+    lights = (step * number + offset for number in range(4 * FRAMES))
+    return [
+        np.clip(scene * (1 + gain * light) + (light if not gain else 0) + rng.normal(0, 2, scene.shape), 0, 255).astype(
+            np.uint8
+        )
+        for light in lights
+    ]
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.01])
+def test_a_scene_that_becomes_brighter_may_be_synthesised_brighter(tmp_path: Path, gain: float) -> None:
+    made = write(tmp_path / "made", brightening(2, 6, gain=gain))
+    pairs = beside(made, write(tmp_path / "real", brightening(2, 0, gain=gain)))
+    assert picture_warnings(pairs, 10**6) == ()
+
+
+def test_a_head_that_hardly_moves_may_be_synthesised_in_another_range(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    head = cv2.resize(rng.integers(0, 255, (6, 6, 3), dtype=np.uint8), (48, 48), interpolation=cv2.INTER_LINEAR)
+    lights = rng.normal(0, 2, 4 * FRAMES)  # of a lamp that flickers
+    real = [np.clip(0.8 * head + 20 + light, 0, 255).astype(np.uint8) for light in lights]
+    for number, one in enumerate(real):
+        one[24:28, 20 + number % 3 : 26 + number % 3] = 10  # a mouth
+    made = [(0.92 * one + 20).astype(np.uint8) for one in real]
+    pairs = beside(write(tmp_path / "made", made), write(tmp_path / "real", real))
+    assert picture_warnings(pairs, 10**6) == ()
+    blurred = [cv2.GaussianBlur(one, (0, 0), 3) for one in made]
+    pairs = beside(write(tmp_path / "blurred", blurred), tmp_path / "real")
+    assert picture_warnings(pairs, 10**6) == ()
+
+
+def test_of_films_the_beginning_alone_is_looked_at(tmp_path: Path) -> None:
+    for side in ("made", "real"):
+        (tmp_path / f"{side}.mp4").touch()
+    pairs = [
+        FramesBeside("v", tmp_path / "made.mp4" / f"{number:08d}", tmp_path / "real.mp4" / f"{number:08d}")
+        for number in range(1000)
+    ]
+    looked_at = [int(pair.made.name) for run in plausibility._runs(pairs) for pair in run]
+    assert looked_at == list(range(48))
+
+
+def test_pictures_are_not_looked_at_when_features_are_all_that_is_needed(tmp_path: Path) -> None:
+    real = write(tmp_path / "real", frames())
+    made = write(tmp_path / "made", [one[::-1] for one in frames()])
+    rng = np.random.default_rng(10)
+    for side in (real, made):
+        np.savez(side / "features.npz", ids=[f"v/{n:04d}" for n in range(FRAMES)], own=rng.normal(size=(FRAMES, 4)))
+    assert "upside down" not in " ".join(measured(made, real, metrics=("CS:own",)).warnings)
+    assert "upside down" in " ".join(measured(made, real, metrics=("CS:own", "l1")).warnings)
+
+
 def test_the_real_pictures_themselves_are_recognised(tmp_path: Path) -> None:
     real = write(tmp_path / "real", frames())
     assert "equal to their real ones" in " ".join(measured(real, real).warnings)
@@ -108,8 +165,8 @@ def test_features_beside_those_of_other_frames_are_recognised(tmp_path: Path, ch
 def test_constant_features_and_those_of_another_network_are_recognised(tmp_path: Path) -> None:
     np.savez(tmp_path / "f.npz", ids=[f"{number}" for number in range(9)], face=np.ones((9, 128)))
     said = " ".join(feature_warnings("real", read_features(tmp_path / "f.npz", tmp_path, PredictionError)))
-    assert "128 values, but the network of that name gives 512" in said
-    assert "constant" in said
+    assert "The features 'face' of real frames have 128 values, but the network of that name gives 512" in said
+    assert "In the features 'face' of real frames, all 9 sampled rows are the same vector" in said
 
 
 def test_numbers_in_names_count_when_pictures_are_matched_by_order(tmp_path: Path) -> None:
@@ -172,11 +229,23 @@ def test_ids_are_read_in_whatever_form_they_were_written(tmp_path: Path, ids: li
     assert read_features(tmp_path / "f.npz", tmp_path, PredictionError).ids == ("v/0", "v/1")
 
 
-@pytest.mark.parametrize(("values", "said"), [(np.ones((2, 2)), r"shape \(2, 2\)"), (-np.ones(2), "values below 0")])
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.ones((2, 2)), r"shape \(2, 2\)"),
+        (-np.ones(2), r"2 of 2 values of 'dists' are below 0 \(-1\)"),
+        (np.array([-0.2, 0.1]), r"1 of 2 values of 'dists' is below 0 \(-0\.2\)"),
+    ],
+)
 def test_a_comparison_is_one_distance_per_frame(tmp_path: Path, values: Any, said: str) -> None:
-    np.savez(tmp_path / "f.npz", ids=["a", "b"], lps=values)
+    np.savez(tmp_path / "f.npz", ids=["a", "b"], dists=values)
     with pytest.raises(PredictionError, match=said):
         read_features(tmp_path / "f.npz", tmp_path, PredictionError)
+
+
+def test_a_distance_of_equal_pictures_may_be_below_zero_by_rounding(tmp_path: Path) -> None:
+    np.savez(tmp_path / "f.npz", ids=["a", "b"], dists=np.float32([-1.2e-7, 0.1]))
+    assert "dists" in read_features(tmp_path / "f.npz", tmp_path, PredictionError)
 
 
 def test_features_without_a_row_are_refused(tmp_path: Path) -> None:

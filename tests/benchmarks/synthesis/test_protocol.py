@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from evenhand.benchmarks.synthesis.data import load_items
+from evenhand.benchmarks.synthesis.options import ProtocolOptions
 from evenhand.benchmarks.synthesis.protocol import FLAVOURS, Protocol, Rules, flavour_named
 from evenhand.benchmarks.synthesis.protocol_file import ProtocolQuestion
 from evenhand.core.errors import DataError, OptionError, UnknownNameError
@@ -95,6 +98,23 @@ def test_youtube_dancers_are_swept_in_sorted_order_until_a_name_is_absent(tmp_pa
     assert names(item(path, "YoutubeDancer18").source.images) == ["0001.jpg"]
     with pytest.raises(DataError, match=r"no 0002x\.jpg"):
         item(path, "YoutubeDancer18", rules=Rules.STRICT)
+
+
+@pytest.mark.parametrize("rules", list(Rules))
+def test_a_video_that_no_item_needs_need_not_be_there(tmp_path: Path, rules: Rules) -> None:
+    path = lay_out(tmp_path)
+    path.write_text(json.dumps({"val": {"a": entry(), "b": entry(**{"novel view": False})}}))
+    shutil.rmtree(tmp_path / FLAVOURS["iPER"].images.format(video="b"))
+    options = ProtocolOptions(metrics=("l1",), rules=rules, protocol=path)
+    dataset = load_items(tmp_path, options, question=ProtocolQuestion.NOVEL_VIEW, cross=False)
+    assert [sample.id for sample in dataset.samples] == ["a"]
+
+
+def test_numbers_without_zeros_in_front_are_pointed_out_once_items_were_read(tmp_path: Path) -> None:
+    protocol = Protocol(lay_out(tmp_path, names=("2", "3", "4", "10")), tmp_path, FLAVOURS["iPER"], rules=Rules.STRICT)
+    protocol.listing("a")
+    (said,) = protocol.order_warnings()
+    assert said.startswith("1 of 1 videos have names whose numbers are not padded with zeros.")
 
 
 def test_novel_views_are_the_listed_frames_and_the_first_is_the_source(tmp_path: Path) -> None:

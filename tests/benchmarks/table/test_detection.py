@@ -207,3 +207,42 @@ def test_images_without_a_group_are_counted(tmp_path: Path) -> None:
 def test_an_overlap_that_no_box_can_have_is_refused(tmp_path: Path, overlap: float) -> None:
     with pytest.raises(eh.OptionError, match="an overlap above 0 and up to 1"):
         warned(tmp_path, overlap=overlap)
+
+
+def numbered_anew(document: Any) -> Any:
+    """Ids that begin anew in every image, as in sets that were merged or converted."""
+    of_image: dict[int, int] = {}
+    for entry in document["annotations"]:
+        of_image[entry["image_id"]] = of_image.get(entry["image_id"], 0) + 1
+        entry["id"] = of_image[entry["image_id"]]
+    return document
+
+
+def test_ids_that_begin_anew_in_every_image_are_warned_of_and_needed_for_groups_by_annotation_only(
+    tmp_path: Path,
+) -> None:
+    by_image = "image_id,tone\n" + "\n".join(f"{n + 1},{'dark' if n % 2 else 'light'}" for n in range(40))
+    assert "are taken as different objects" in warned(tmp_path, truth_change=numbered_anew)
+    assert "are taken as different objects" in warned(tmp_path, truth_change=numbered_anew, groups=by_image)
+    with pytest.raises(eh.DataError, match="groups by annotation_id are ambiguous"):
+        warned(tmp_path, truth_change=numbered_anew, groups="annotation_id,tone\n1,dark\n2,light")
+
+
+def test_a_table_of_groups_may_have_a_row_for_every_object_of_an_image(tmp_path: Path) -> None:
+    rows = [f"{n + 1},{'dark' if n % 2 else 'light'}" for n in range(40)]
+    once = warned(tmp_path, groups="\n".join(["image_id,tone", *rows]))
+    assert warned(tmp_path, groups="\n".join(["image_id,tone", *rows, *rows[:30]])) == once
+
+
+@pytest.mark.parametrize(
+    ("change", "form"),
+    [
+        (lambda x, y, width, height: [x + width / 2, y + height / 2, width, height], "centre x, centre y"),
+        (lambda x, y, width, height: [y, x, height, width], "look like y, x, "),
+        (lambda x, y, width, height: [2 * x, 2 * y, 2 * width, 2 * height], "height, multiplied by 2"),
+        (lambda x, y, width, height: [x / 4, y / 4, width / 4, height / 4], "height, divided by 4"),
+    ],
+)
+def test_boxes_of_many_forms_are_named(tmp_path: Path, change: Any, form: str) -> None:
+    said = warned(tmp_path, lambda entry: {**entry, "bbox": change(*entry["bbox"])})
+    assert form in said

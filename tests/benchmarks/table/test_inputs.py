@@ -216,3 +216,66 @@ def test_a_frame_given_for_a_file_is_refused_and_one_attribute_is_one(tmp_path: 
     options = {"truth": "y", "prediction": "p"}
     run = eh.evaluate("table/labels", tmp_path / "table.csv", by="tone", options=options, settings=QUICK)
     assert run.results.by == ("tone",)
+
+
+@pytest.mark.parametrize("scale", [0, 2])
+def test_decimal_ids_beyond_the_precision_of_doubles_stay_different(scale: int) -> None:
+    ids = pl.Series([Decimal(2**60 + place) for place in range(40)], dtype=pl.Decimal(38, scale))
+    assert labels(table(u=ids), unit="u").get("accuracy").units == 40
+    assert labels(table(tone=ids)).levels["tone"] == tuple(str(2**60 + place) for place in range(40))
+    huge = pl.Series([Decimal(2**70 + place) for place in range(40)], dtype=pl.Decimal(38, scale))
+    assert labels(table(u=huge), unit="u").get("accuracy").units == 40
+    some = pl.Series([None, *ids[1:]], dtype=pl.Decimal(38, scale))
+    assert labels(table(u=some), unit="u").get("accuracy").units == 40
+
+
+def test_decimals_with_a_fraction_are_the_classes_that_doubles_are() -> None:
+    decimals = [Decimal("1.50") if value else Decimal("2.00") for value in GUESS]
+    doubles = [1.5 if value else 2.0 for value in TRUTH]
+    assert rates(labels(table(y=doubles, p=decimals), kind="labels")) == rates(labels(table()))
+
+
+def test_parts_of_one_list_that_overlap_are_joined(tmp_path: Path) -> None:
+    truth, guess = tmp_path / "truth.csv", tmp_path / "guess.csv"
+    pl.DataFrame({"k": range(40), "y": TRUTH}).write_csv(truth)
+    pl.DataFrame({"k": range(20, 60), "p": GUESS}).write_csv(guess)
+    options = {"truth": "y", "prediction": "p", "key": "k"}
+    run = eh.evaluate("table/labels", guess, data=truth, options=options, by=(), settings=QUICK)
+    assert any("20 of 40 rows have no prediction" in warning for warning in run.results.warnings)
+
+
+def test_two_pictures_of_every_subject_are_no_table_that_was_written_twice() -> None:
+    subjects = {"y": [place % 2 for place in range(60)], "p": [place % 3 % 2 for place in range(60)]}
+    columns = {name: np.repeat(values, 2) for name, values in {**subjects, "u": range(60)}.items()}
+    frame = {**columns, "tone": np.repeat(["dark", "light"] * 30, 2), "image": np.arange(120)}
+    assert not any("written" in warning for warning in labels(frame, unit="u").warnings)
+    frame["image"] = np.repeat(np.arange(60), 2)
+    assert any("every row is there 2 times" in warning for warning in labels(frame, unit="u").warnings)
+
+
+def test_weak_scores_are_not_the_wrong_way_round_however_many_there_are() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 40_000)
+    frame = {"y": truth, "s": rng.normal(size=40_000) - 0.2 * truth, "tone": rng.integers(0, 2, 40_000)}
+    assert not labels(frame, prediction=None, score="s").warnings
+
+
+def test_of_several_classes_no_other_one_is_advised() -> None:
+    classes = [["a", "b", "c"][place % 3] for place in range(60)]
+    scores = [0.001 * place - (one == "b") for place, one in enumerate(classes)]
+    frame = {"y": classes, "s": scores, "tone": ["dark", "light"] * 30}
+    asked: dict[str, Any] = {"prediction": None, "score": "s", "options": {"positive": "b"}}
+    warned = [warning for warning in labels(frame, **asked).warnings if "wrong way round" in warning]
+    assert len(warned) == 1
+    assert "positive=" not in warned[0]
+
+
+@pytest.mark.parametrize("level", ["none", "None", "-", "NA"])
+def test_groups_that_are_called_none_are_groups(level: str) -> None:
+    assert not labels(table(tone=[level, "dark"] * 20)).warnings
+
+
+def test_classes_are_never_said_to_be_missing_and_are_compared_once() -> None:
+    assert not labels(table(y=["null", "x"] * 20, p=["null", "x"] * 20)).warnings
+    warned = labels(table(y=["Male", "male"] * 20, p=["MALE", "male"] * 20)).warnings
+    assert sum("differ only in case" in warning for warning in warned) == 1

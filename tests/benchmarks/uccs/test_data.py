@@ -183,11 +183,12 @@ def test_face_ids_beyond_doubles_stay_apart(write) -> None:
         read_exclusion(write("x.txt", str(2**63)))
 
 
-def test_blanks_around_a_name_and_the_form_of_its_accents_do_not_make_another_image(write) -> None:
+def test_the_annotation_counts_every_spelling_of_a_name_as_an_image(write) -> None:
     rows = ("a.jpg,1,1,0,0,1,1", "a.jpg ,2,2,0,0,1,1", "caf\u00e9.jpg,3,3,0,0,1,1", "cafe\u0301.jpg,4,4,0,0,1,1")
     faces, _ = read_faces(write("t.csv", FACES, *rows))
-    assert faces.images == ("a.jpg", "caf\u00e9.jpg")
-    assert faces.image.tolist() == [0, 0, 1, 1]
+    assert faces.images == ("a.jpg", "a.jpg ", "caf\u00e9.jpg", "cafe\u0301.jpg")
+    assert faces.image.tolist() == [0, 1, 2, 3]
+    assert "'a.jpg' and 'a.jpg ' are different images" in " ".join(annotation_warnings(faces))
 
 
 @pytest.mark.parametrize(
@@ -196,8 +197,8 @@ def test_blanks_around_a_name_and_the_form_of_its_accents_do_not_make_another_im
         (("a.jpg,1,1,0,0,9,9", "a.jpg,2,1,0,0,9,9"), "image and the box of an earlier one, such as one in a.jpg"),
         (("a.jpg,1,1,0,0,9,9", "b.jpg,1,2,0,0,9,9"), "1 FACE_IDs belong to more than one face, such as 1"),
         (("a.jpg,1,1,0,0,0,9",), "1 annotated faces have a width or a height of 0"),
-        (("a.jpg,1,1,0,0.1,0.2,0.9",), "as if divided by the picture's size"),
-        (("a.jpg,1,1,0,0,9,9", "A.jpg,2,2,0,0,9,9"), "differ in upper and lower case alone"),
+        (("a.jpg,1,1,0,0.1,0.2,0.9",), "look like shares of the picture from 0 to 1"),
+        (("a.jpg,1,1,0,0,9,9", "A.jpg,2,2,0,0,9,9"), "'a.jpg' and 'A.jpg' are different images"),
     ],
 )
 def test_what_is_odd_about_the_annotation_is_said(write, rows: tuple[str, ...], warning: str) -> None:
@@ -210,9 +211,18 @@ def test_nothing_is_said_about_an_annotation_in_order(write) -> None:
     assert annotation_warnings(faces) == ()
 
 
-def test_two_columns_that_differ_in_case_alone_are_refused(write) -> None:
-    with pytest.raises(DataError, match="two columns are called 'lighting'"):
-        read_faces(write("t.csv", FACES + ",LIGHTING,lighting", "a.jpg,1,1,0,0,9,9,sun,shade"))
+def test_nothing_is_grouped_by_columns_that_differ_in_case_alone(write) -> None:
+    faces, _ = read_faces(write("t.csv", FACES + ",LIGHTING,lighting,AGE", "a.jpg,1,1,0,0,9,9,sun,shade,old"))
+    assert "lighting" not in faces.extra
+    assert "age" in faces.extra
+    assert "The columns 'LIGHTING', 'lighting' differ in upper and lower case" in " ".join(annotation_warnings(faces))
+
+
+def test_columns_that_are_no_groups_may_differ_in_case_alone(write) -> None:
+    rows = (f"a.jpg,{n},1,{20 * n},0,9,9,a.jpg,one {n},two {n}" for n in range(60))
+    faces, _ = read_faces(write("t.csv", FACES + ",file,Note,note", *rows))
+    assert len(faces) == 60
+    assert annotation_warnings(faces) == ()
 
 
 @pytest.mark.parametrize("entry", ["1_0", "\u0663", "1.0"])

@@ -86,11 +86,13 @@ def test_rows_of_one_image_need_not_stand_together(write, faces: WatchlistFaces)
         ("validation_images/a.jpg", "differ in their folder: write a.jpg"),
     ],
 )
-def test_a_file_of_names_that_match_nothing_is_refused(
-    write, faces: WatchlistFaces, name: str, difference: str
+def test_a_file_of_names_that_match_nothing_has_an_empty_curve_and_says_why(
+    write, data: Path, detected, name: str, difference: str
 ) -> None:
-    with pytest.raises(PredictionError, match=difference):
-        read_detections(write("d.txt", FOUND, f"{name},1,0,0,1,1"), faces)
+    outcome = detected(write("d.txt", FOUND, f"{name},1,0,0,1,1"), data)
+    (warning,) = (one for one in outcome.warnings if "no row is on an annotated image" in one)
+    assert difference in warning
+    assert isinstance(outcome.run.results.get("froc", "curve").value, Undefined)
 
 
 def test_names_that_match_in_part_and_differ_in_their_zeros_are_pointed_out(write) -> None:
@@ -99,9 +101,21 @@ def test_names_that_match_in_part_and_differ_in_their_zeros_are_pointed_out(writ
     assert "zeros before their numbers: write f_1.jpg, not f_01.jpg" in " ".join(found.warnings)
 
 
-def test_blanks_around_a_name_and_the_form_of_its_accents_do_not_matter() -> None:
-    index = NameIndex(("a.jpg", "caf\u00e9.jpg"))
-    assert [index.find(name) for name in (" a.jpg", "a ", "cafe\u0301.jpg", "cafe\u0301")] == [0, 0, 1, 1]
+def test_blanks_around_a_name_and_the_form_of_its_accents_do_not_matter_in_predictions() -> None:
+    index = NameIndex(("a.jpg", "cafe\u0301.jpg"))
+    assert [index.find(name) for name in (" a.jpg", "a ", "caf\u00e9.jpg", "caf\u00e9", "b")] == [0, 0, 1, 1, -1]
+    both = NameIndex(("a.jpg ", "a.jpg"))
+    assert [both.find(name) for name in ("a.jpg", "a.jpg ", "a")] == [1, 0, 1]
+    with pytest.raises(PredictionError, match="may be any of"):
+        both.find(" a.jpg")
+
+
+def test_names_that_are_taken_for_others_are_said(write) -> None:
+    faces, _ = read_faces(write("t.csv", FACES, "a.jpg,1,1,0,0,1,1", "b.jpg,2,2,0,0,1,1"))
+    found = read_detections(write("d.txt", FOUND, " a.jpg,1,0,0,1,1", "b,1,0,0,1,1"), faces)
+    assert found.image.tolist() == [0, 1]
+    assert "1 image names of the score file differ" in " ".join(found.warnings)
+    assert "(' a.jpg' for 'a.jpg')" in " ".join(found.warnings)
 
 
 def test_a_name_without_extension_that_two_images_share_is_refused() -> None:

@@ -23,21 +23,27 @@ SUBJECTS = tuple(range(1, 11))
 @pytest.fixture
 def faces() -> WatchlistFaces:
     """Twenty images with a face of a known person each."""
-    places = np.arange(IMAGES)
-    boxes = np.stack([100 + 40 * places, 300 - 10 * places, np.full(IMAGES, 30), np.full(IMAGES, 50)], axis=1)
+    return annotated(IMAGES)
+
+
+def annotated(images: int) -> WatchlistFaces:
+    """Images with a face of a known person each."""
+    places = np.arange(images)
+    boxes = np.stack([100 + 40 * places, 300 - 10 * places, np.full(images, 30), np.full(images, 50)], axis=1)
     names = tuple(f"{place:02d}.jpg" for place in places)
     return WatchlistFaces(names, places, boxes.astype(np.float64), 1 + places % 10, places)
 
 
 def found(faces: WatchlistFaces, **changes: Any) -> WatchlistDetections:
     """Every face found with a high score, and a false detection with a low one beside it, in every image."""
-    image = np.repeat(np.arange(IMAGES), 2)
-    boxes = faces.boxes_xywh[image] + np.where(np.arange(2 * IMAGES) % 2, 2000.0, 0.0)[:, None] * [1, 0, 0, 0]
+    images = len(faces.images)
+    image = np.repeat(np.arange(images), 2)
+    boxes = faces.boxes_xywh[image] + np.where(np.arange(2 * images) % 2, 2000.0, 0.0)[:, None] * [1, 0, 0, 0]
     rng = np.random.default_rng(1)
-    similar = rng.normal(0, 0.1, (2 * IMAGES, len(SUBJECTS)))
-    similar[np.arange(0, 2 * IMAGES, 2), faces.subject - 1] += 1
+    similar = rng.normal(0, 0.1, (2 * images, len(SUBJECTS)))
+    similar[np.arange(0, 2 * images, 2), faces.subject - 1] += 1
     parts = {
-        "detection_scores": np.where(np.arange(2 * IMAGES) % 2, 0.2, 0.8) + 0.001 * np.arange(2 * IMAGES),
+        "detection_scores": np.where(np.arange(2 * images) % 2, 0.2, 0.8) + 0.001 * np.arange(2 * images),
         "boxes_xywh": boxes,
         "similarities": similar.astype(np.float32),
     }
@@ -45,8 +51,8 @@ def found(faces: WatchlistFaces, **changes: Any) -> WatchlistDetections:
     return evaluate_blocks([ScoredBlock(names, **{**parts, **changes})], SUBJECTS, faces)
 
 
-def warned(faces: WatchlistFaces, detections: WatchlistDetections, *, named: bool = False) -> str:
-    return " ".join(warnings_of(faces, detections, match(faces, detections, 0.5), 0.5, named=named))
+def warned(faces: WatchlistFaces, detections: WatchlistDetections, *, named: bool = False, iou: float = 0.5) -> str:
+    return " ".join(warnings_of(faces, detections, match(faces, detections, iou), iou, named=named))
 
 
 def test_nothing_is_said_when_all_is_well(faces: WatchlistFaces) -> None:
@@ -57,11 +63,17 @@ def test_nothing_is_said_when_all_is_well(faces: WatchlistFaces) -> None:
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        (lambda x, y, w, h: (x, y, x + w, y + h), "100 % if they are read as corners"),
-        (lambda x, y, w, h: (x + w / 2, y + h / 2, w, h), "100 % if BB_X and BB_Y are read as the centre"),
-        (lambda x, y, w, h: (y, x, h, w), "100 % if they are read as top, left, height, width"),
-        (lambda x, y, w, h: (x / 4, y / 4, w / 4, h / 4), "100 % if they are multiplied by 4"),
-        (lambda x, y, w, h: (x / 4000, y / 4000, w / 4000, h / 4000), "as if divided by the picture's size"),
+        (lambda x, y, w, h: (x, y, x + w, y + h), "100 % if they are read as x0, y0, x1, y1"),
+        (
+            lambda x, y, w, h: (x + w / 2, y + h / 2, w, h),
+            "100 % if they are read as centre x, centre y, width, height",
+        ),
+        (lambda x, y, w, h: (y, x, h, w), "100 % if they are read as y, x, height, width"),
+        (
+            lambda x, y, w, h: (x / 4, y / 4, w / 4, h / 4),
+            "100 % if they are read as x, y, width, height, divided by 4",
+        ),
+        (lambda x, y, w, h: (x / 4000, y / 4000, w / 4000, h / 4000), "look like shares of the picture from 0 to 1"),
         (lambda x, y, w, h: (x + 5000, y, w, h), "as if by chance"),
     ],
 )
@@ -88,7 +100,6 @@ def test_repeated_rows_are_counted(faces: WatchlistFaces) -> None:
     [
         (lambda scores: 1 - scores, "detection scores say the opposite"),
         (lambda scores: np.roll(scores, 1), "detection scores say the opposite"),
-        (lambda scores: np.random.default_rng(2).permutation(scores), "in another order than the boxes"),
         (np.zeros_like, "All 40 detection scores are 0"),
     ],
 )
@@ -96,6 +107,31 @@ def test_detection_scores_that_do_not_belong_to_their_boxes_are_recognised(
     faces: WatchlistFaces, change: Any, said: str
 ) -> None:
     assert said in warned(faces, found(faces, detection_scores=change(found(faces).scores)))
+
+
+def test_detection_scores_in_another_order_are_recognised_where_there_are_enough() -> None:
+    faces = annotated(400)
+    scores = np.random.default_rng(2).permutation(found(faces).scores)
+    assert "in another order than the boxes" in warned(faces, found(faces, detection_scores=scores))
+
+
+def test_few_scores_of_a_middling_detector_are_not_called_disordered() -> None:
+    faces = annotated(12)
+    rng = np.random.default_rng(3)
+    for _ in range(100):  # a chance of 0.70 that a found face has the higher score
+        scores = rng.normal(size=24) + np.where(np.arange(24) % 2, 0.0, 0.742)
+        assert "in another order" not in warned(faces, found(faces, detection_scores=scores))
+
+
+def test_an_exacting_overlap_limit_says_nothing_about_the_boxes() -> None:
+    faces = annotated(100)
+    rng = np.random.default_rng(4)
+    detections = found(faces)
+    jitter = rng.choice([-4, 4], detections.boxes_xywh.shape) * [1, 1, 0, 0]
+    for named in (False, True):
+        moved = found(faces, boxes_xywh=detections.boxes_xywh + jitter)
+        assert len(match(faces, moved, 0.95).assignment.faces) == 0
+        assert warned(faces, moved, named=named, iou=0.95) == ""
 
 
 @pytest.mark.parametrize(

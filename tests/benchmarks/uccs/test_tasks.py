@@ -83,6 +83,13 @@ def test_check_of_a_recognition_file_looks_at_its_subjects(data: Path, write) ->
     assert "7 fields, but the header has 8 columns" in found
 
 
+def test_check_of_a_recognition_file_with_a_subject_twice_finds_it(data: Path, write) -> None:
+    path = write("s.txt", FOUND + ",S_0007,S_0009,S_0009", "a,0.9,0,0,10,10,0.5,0.6,0.7", "b,0.9,0,0,10,10,0.5,0.6,0.7")
+    report = benchmark.find("uccs/identification").check(path, data, WatchlistIdentificationOptions())
+    assert not report.ok
+    assert any("S_0009" in f.message or "the same subject" in f.message for f in report.findings)
+
+
 def test_check_of_a_data_folder_says_what_is_in_it(data: Path) -> None:
     report = benchmark.find("uccs/detection").check(None, data, WatchlistDetectionOptions())
     assert ("known faces", 2) in report.tables["data"]
@@ -201,5 +208,5 @@ def test_check_and_evaluation_say_the_same_of_boxes_in_another_form(demo: Path, 
     path.write_text("\n".join(lines) + "\n")
     (finding,) = benchmark.find("uccs/detection").check(path, demo, WatchlistDetectionOptions()).findings
     run = evenhand.evaluate("uccs/detection", path, data=demo, draws=0, permutations=0)
-    assert "read as corners" in finding.message
+    assert "read as x0, y0, x1, y1" in finding.message
     assert finding.message in run.results.warnings

@@ -16,7 +16,7 @@ from typing import Any
 
 from evenhand.benchmarks.fairface.answer_files import records
 from evenhand.benchmarks.fairface.data import REPAIRED, Faces
-from evenhand.benchmarks.fairface.image_answers import FileSummary, ImageAnswer
+from evenhand.benchmarks.fairface.image_answers import NOT_THERE, FileSummary, ImageAnswer
 from evenhand.benchmarks.fairface.keys import KeyIndex
 from evenhand.benchmarks.fairface.normalise import NORMALISER_VERSION, FaceAnswer, Reason, nothing, unknown
 from evenhand.benchmarks.fairface.options import FaceOptions
@@ -33,7 +33,6 @@ from evenhand.store.manifest import FILENAME, Manifest, read_manifest
 
 _SHOWN = 5  # examples per reason
 _MOST_UNREAD = 0.2  # share of the answers
-_NUMBER = re.compile(r"(?:.*[/\\])?\d+(?:\.\w+)?\s*")
 _ZERO = re.compile(r"(?:^|[/\\])0+(?:\.\w+)?\s*$")  # no image of a split is called 0
 _NOT_DECODING = ("model", "base_url", "price_in", "price_out")
 _UNREAD = frozenset(
@@ -187,28 +186,40 @@ def _refuse_strangers(path: Path, collected: _Collected, faces: Faces, options: 
 
 
 def _refuse_positions(path: Path, collected: _Collected, faces: Faces) -> None:
-    """Refuses keys that count from 0: they are places in a list, and each would be taken for the next image."""
-    zero = next((key for key in collected.extra if _ZERO.search(key)), None)
-    if zero is not None and all(map(_NUMBER.fullmatch, collected.extra)):
+    """Refuses keys that count from 0: they are places in a list, and each would be taken for the next image.
+
+    Places in a list of as many images as are labelled, 1 to N, leave only the 0 without an image.
+    """
+    if collected.extra and all(map(_ZERO.search, collected.extra)):
         raise PredictionError(
-            f"{path}: the images are named by numbers from 0 (the first key is {zero!r}), but the labels begin with "
+            f"{path}: the images are named by numbers from 0 (such as {collected.extra[0]!r}), but the labels have "
             f"{faces.files[0]!r}. Numbers that count the rows of a list are no names of images. Write the path of "
             "every image, as the label file has it."
         )
 
 
 def _refuse_other_attribute(path: Path, attribute: str, by_id: Mapping[str, ImageAnswer]) -> None:
-    """Refuses a file in which every answer is about another attribute: it was asked another question."""
-    answers = {id(answer): answer for answer in by_id.values() if not answer.error}.values()
-    if not attribute or not answers:
+    """Refuses a file in which no answer has the attribute, not even empty: it was asked another question.
+
+    Who declines to answer (`"race": null`) is scored, as `unknown`.
+    """
+    if not attribute or not all(_lacks(answer, attribute) for answer in by_id.values()):
         return
-    if all(getattr(answer.answer, attribute).reason is Reason.EMPTY for answer in answers):
-        there = [name for name in ATTRIBUTES if any(getattr(answer.answer, name).reason is None for answer in answers)]
-        if there:
-            raise PredictionError(
-                f"{path}: no answer says anything of {attribute}; they are about {' and '.join(there)}. Evaluate "
-                f"fairface/{there[0]}, or name the column or key with the answers {attribute}."
-            )
+    there = [name for name in ATTRIBUTES if any(getattr(a.answer, name).reason is None for a in by_id.values())]
+    if there:
+        raise PredictionError(
+            f"{path}: no answer says anything of {attribute}; they are about {' and '.join(there)}. Evaluate "
+            f"fairface/{there[0]}, or name the column or key with the answers {attribute}."
+        )
+
+
+def _lacks(answer: ImageAnswer, attribute: str) -> bool:
+    """Whether an attribute is not in an answer at all; nor is it in one that is an error, or nothing."""
+    if getattr(answer.answer, attribute).reason is None:
+        return False
+    if answer.asked:
+        return attribute not in answer.asked.split()
+    return bool(answer.error) or not answer.raw or answer.about(attribute) == NOT_THERE
 
 
 def _merge(

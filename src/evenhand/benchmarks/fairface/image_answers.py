@@ -25,6 +25,7 @@ from evenhand.core.task import InputFact
 FINE_STATUS: Final = frozenset({"ok", "success", "succeeded", "completed", "done", "200", ""})
 MOST_REMEMBERED: Final = 100_000
 LONGEST_REMEMBERED: Final = 200
+NOT_THERE: Final = "(absent)"  # what an answer says of an attribute for which it has no key or column
 
 _SPENT: Final = ("prompt_tokens", "completion_tokens", "cost")
 _COUNTED: Final = ("model", "finish_reason", "form")
@@ -45,7 +46,7 @@ class ImageAnswer:
     faces: int = 1
     nothing_found: bool = False  # the detector found no face and the whole picture was analysed
     face_number: int = 0  # of the FairFace script's crops
-    cells: PerAttribute[str] | None = None  # as they stand in a table
+    cells: PerAttribute[str] | None = None  # as they stand in a table; NOT_THERE without such a column
     confidences: Confidences = NOTHING_STATED  # where the option asks for them
     asked: str = ""  # the only attribute that the question was about
     repeats: tuple[FaceAnswer, ...] = ()  # answers to the same question asked again
@@ -59,7 +60,7 @@ class ImageAnswer:
         if fields is None:
             return self.raw
         value = getattr(fields, attribute)
-        return "(absent)" if value is ABSENT else as_text(value)
+        return NOT_THERE if value is ABSENT else as_text(value)
 
 
 @dataclass

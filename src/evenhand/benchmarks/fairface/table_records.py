@@ -18,6 +18,7 @@ from evenhand.benchmarks.fairface.image_answers import (
     FINE_STATUS,
     LONGEST_REMEMBERED,
     MOST_REMEMBERED,
+    NOT_THERE,
     AnswerReader,
     ImageAnswer,
     as_text,
@@ -225,7 +226,9 @@ class _Columns:
         return ImageAnswer(
             "; ".join(answered),
             read.fields(answered._replace(age=repair_age(answered.age) or answered.age)),
-            cells=answered,
+            cells=PerAttribute(
+                *(cell if name in cells else NOT_THERE for name, cell in zip(ATTRIBUTES, answered, strict=True))
+            ),
             confidences=PerAttribute(*(_confidence(cells.get(f"{name}_stated", "")) for name in ATTRIBUTES)),
             nothing_found=as_number(cells.get("face_confidence")) == 0,
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.benchmarks.fhibe import vocabulary
-from evenhand.benchmarks.fhibe.output_file import OutputsCodec, write_entries
+from evenhand.benchmarks.fhibe.output_file import AnswerFormError, OutputsCodec, write_entries
 from evenhand.core.errors import PredictionError
 from evenhand.core.records import Array
 from evenhand.core.task import Sample
@@ -236,6 +236,11 @@ def runs_from(entries: Iterable[Any], forms: set[str]) -> list[Runs]:
     """Checked run lengths from a file's entries; uncompressed counts are accepted and said."""
     masks, texts = [], []
     for entry in entries:
+        if not isinstance(entry, Mapping) or not {"size", "counts"} <= set(entry):
+            found = (
+                f"with {sorted(map(str, entry))}" if isinstance(entry, Mapping) else f"that is a {type(entry).__name__}"
+            )
+            raise AnswerFormError(f"a mask {found}, where 'size' and 'counts' were expected")
         height, width = (int(side) for side in entry["size"])
         if height < 0 or width < 0 or height * width > 1 << 31:
             raise ValueError(f"a mask of size {height} × {width}")
@@ -318,7 +323,7 @@ def write_outputs(task: str, answers: Mapping[str, Any], path: str | Path) -> Pa
 def entry_named(value: Any, names: Sequence[str], forms: set[str] | None = None) -> Any:
     """What an answer has under the first of these names that it has; another than the first is said in `forms`."""
     if not isinstance(value, Mapping):
-        raise TypeError(f"{type(value).__name__} found, but a mapping with {names[0]!r} was expected")
+        raise AnswerFormError(f"{type(value).__name__} found, but a mapping with {names[0]!r} was expected")
     name = next((name for name in names if name in value), None)
     if name is None:
         raise KeyError(f"no {names[0]!r} in the answer; it has {sorted(map(str, value))}")

@@ -22,6 +22,7 @@ from evenhand.benchmarks.fhibe.options import FhibeOptions, KeypointOptions
 from evenhand.benchmarks.fhibe.table import BODY_TABLE, FACE_TABLE, AnnotationTable, Segment, mini_rows, read_table
 from evenhand.benchmarks.fhibe.verification import paired
 from evenhand.core.errors import DataError, OptionError
+from evenhand.core.levels import alike_levels
 from evenhand.core.records import Array, Attribute
 from evenhand.core.task import Dataset, Sample
 from evenhand.geometry.boxes import corners
@@ -401,12 +402,7 @@ def _warnings(people: People) -> Iterator[str]:
         lacking = attributes.rows_without(attribute)
         if lacking and name not in (attributes.CORRECTED_COUNTRY, attributes.CORRECTED_NATIONALITY):
             yield f"{lacking} of {len(people)} rows have no {name}; they are left out of its groups."
-        alike: dict[str, list[str]] = {}
-        for level in attribute.levels:
-            alike.setdefault(" ".join(level.casefold().split()), []).append(level)
-        if repeated := next((levels for levels in alike.values() if len(levels) > 1), None):
-            shown = " and ".join(map(repr, repeated))
-            yield f"{name} has values that differ only in case or blanks ({shown}); each is a group. Write them alike."
+        yield from alike_levels(name, attribute.levels)
     seen = Counter(pair for pair in zip(people.images, people.subjects, strict=True) if pair[1] is not None)
     if again := len(people) - people.subjects.count(None) - len(seen):
         image, subject = seen.most_common(1)[0][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -17,9 +18,6 @@ PCK_GRID: tuple[float, ...] = tuple(np.arange(0.1, 1, 0.1).tolist())
 ACCURACY_GRID: tuple[float, ...] = (0.5,)
 
 
-_SHARES = ("thresholds", "pck_thresholds", "oks_thresholds", "recall_thresholds", "accuracy_thresholds")
-
-
 @dataclass(frozen=True)
 class FhibeOptions(Options):
     """Options of every task."""
@@ -30,17 +28,6 @@ class FhibeOptions(Options):
     )
     largest_regions: bool = option(False, "group ancestry and nationality by continent or region only")
 
-    def __post_init__(self) -> None:
-        for name in _SHARES:
-            shares = getattr(self, name, (0.5,))
-            if not shares:
-                raise OptionError(f"{name} is empty: name one threshold or more, or leave the option out.")
-            if any(not 0 <= share <= 1 for share in shares):
-                raise OptionError(
-                    f"{name}={','.join(f'{share:g}' for share in shares)}: shares from 0 to 1 were expected, such as "
-                    f"{name}=0.5,0.75 (not 50,75)."
-                )
-
 
 @dataclass(frozen=True)
 class RecallOptions(FhibeOptions):
@@ -48,14 +35,21 @@ class RecallOptions(FhibeOptions):
 
     thresholds: tuple[float, ...] = option(RECALL_GRID, "overlaps at which recall is taken")
 
+    def __post_init__(self) -> None:
+        _check_shares(thresholds=self.thresholds)
+
 
 @dataclass(frozen=True)
 class KeypointOptions(FhibeOptions):
     """Keypoint estimation."""
 
-    pck_thresholds: tuple[float, ...] = option(PCK_GRID, "shares of the face box's diagonal")
+    pck_thresholds: tuple[float, ...] = option(PCK_GRID, "distances, as multiples of the face box's diagonal")
     oks_thresholds: tuple[float, ...] = option(RECALL_GRID, "similarities at which recall is taken")
     custom_keypoints: tuple[str, ...] | None = option(None, "some of the 17 COCO keypoints, in COCO's order")
+
+    def __post_init__(self) -> None:
+        _check(("pck_thresholds", self.pck_thresholds), inf, "multiples of a face's diagonal, 0 or more,", "0.1,0.5")
+        _check_shares(oks_thresholds=self.oks_thresholds)
 
 
 @dataclass(frozen=True)
@@ -64,6 +58,9 @@ class PartOptions(FhibeOptions):
 
     recall_thresholds: tuple[float, ...] = option(RECALL_GRID, "probabilities at which a part counts as found (AR_DET)")
     accuracy_thresholds: tuple[float, ...] = option(ACCURACY_GRID, "the same for ACC_DET")
+
+    def __post_init__(self) -> None:
+        _check_shares(recall_thresholds=self.recall_thresholds, accuracy_thresholds=self.accuracy_thresholds)
 
 
 @dataclass(frozen=True)
@@ -92,6 +89,21 @@ class FacePictureOptions(FhibeOptions):
     """Face encoding and super resolution."""
 
     metrics: tuple[str, ...] = option((), "which of the task's metrics to compute; all that can be, by default")
+
+
+def _check_shares(**thresholds: tuple[float, ...]) -> None:
+    for option_named in thresholds.items():
+        _check(option_named, 1, "shares from 0 to 1", "0.5,0.75 (not 50,75)")
+
+
+def _check(thresholds: tuple[str, tuple[float, ...]], most: float, expected: str, example: str) -> None:
+    """Refuses an empty list of thresholds, and one with a threshold that is negative, endless or too high."""
+    name, values = thresholds
+    if not values:
+        raise OptionError(f"{name} is empty: name one threshold or more, or leave the option out.")
+    if any(not 0 <= value <= most or value == inf for value in values):
+        shown = ",".join(f"{value:g}" for value in values)
+        raise OptionError(f"{name}={shown}: {expected} were expected, such as {name}={example}.")
 
 
 def threshold_keys(thresholds: tuple[float, ...]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -31,6 +32,10 @@ P = TypeVar("P")
 
 class MissingAnswersError(PredictionError):
     """Images have no answer, and were not to be scored as missed."""
+
+
+class AnswerFormError(TypeError):
+    """A part of an answer is of another kind than expected; the message says what was found."""
 
 
 class OutputFile(NamedTuple):
@@ -152,9 +157,10 @@ class OutputsCodec(Codec[P]):
                     f"the file of another task? Expected is {self.example}"
                 ) from None
             message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-            if isinstance(error, TypeError | AttributeError) or message in ("size", "counts"):
-                detail = f" ({message})" if "found" in message else ""
-                message = f"the answer has another form than expected{detail}. Expected is {self.example}"
+            if isinstance(error, AnswerFormError):
+                message = f"the answer has another form than expected ({message}). Expected is {self.example}"
+            elif isinstance(error, TypeError | AttributeError):
+                message = f"the answer has another form than expected. Expected is {self.example}"
             raise PredictionError(f"{path}, image {sample}: {message}") from None
 
 
@@ -244,7 +250,8 @@ def match_keys(
     """Answers by sample id, and the keys that match none.
 
     Exact paths first, then paths that end in an id, then the last two components where these are
-    unique on both sides. Of a file, two keys that mean one image are refused unless their answers are equal.
+    unique among the ids. Of several keys that mean one image the better match counts; of a file, two that match equally
+    well, or both name the whole path, are refused unless their answers are equal.
 
     >>> match_keys({"/old/root/data/a/b.png": 1, "other": 2}, ["data/a/b.png"])
     ({'data/a/b.png': 1}, ['other'])
@@ -253,20 +260,24 @@ def match_keys(
     by_tail: dict[str, str | None] = {}
     for name in ids:
         by_tail[_tail(name)] = None if _tail(name) in by_tail else name
-    matched: dict[str, Any] = {}
+    keys: dict[str, str] = {}  # image → the key that matches it best
+    matches: dict[str, _Match] = {}
     extra = []
     for key, value in raw.items():
-        image = key if key in known else _match(key, known, by_tail)
-        if image is not None and image in matched and path is not None and bytes(matched[image]) != bytes(value):
+        image, match = _match(key, known, by_tail)
+        best = matches.get(image, _Match.NONE)
+        alike = match is best or min(match, best) is _Match.END  # the whole path of the image, both of them
+        if path is not None and best and alike and bytes(raw[keys[image]]) != bytes(value):
             raise PredictionError(
                 f"{path} has two answers to one image, {image}: the second is under {key!r}. Were the files of two "
                 "data roots joined? Write one answer per image."
             )
-        if image is None or (image in matched and key != image):
-            extra.append(key)
+        if match > best:
+            extra.extend([keys[image]] if best else [])
+            keys[image], matches[image] = key, match
         else:
-            matched[image] = value
-    return matched, extra
+            extra.append(key)
+    return {image: raw[key] for image, key in keys.items()}, extra
 
 
 def write_entries(path: Path, entries: Iterable[tuple[str, Any]]) -> None:
@@ -280,10 +291,24 @@ def write_entries(path: Path, entries: Iterable[tuple[str, Any]]) -> None:
         file.write("{}" if separator == "{" else "}")
 
 
-def _match(key: str, known: set[str], by_tail: Mapping[str, str | None]) -> str | None:
+class _Match(IntEnum):
+    """How well a key matches an image, the better the higher."""
+
+    NONE = 0
+    TAIL = 1
+    END = 2
+    EXACT = 3
+
+
+def _match(key: str, known: set[str], by_tail: Mapping[str, str | None]) -> tuple[str, _Match]:
+    if key in known:
+        return key, _Match.EXACT
     parts = [part for part in key.replace("\\", "/").split("/") if part not in ("", ".")]
     ends = ("/".join(parts[start:]) for start in range(len(parts)))
-    return next((end for end in ends if end in known), None) or by_tail.get(_tail(key))
+    if image := next((end for end in ends if end in known), None):
+        return image, _Match.END
+    image = by_tail.get(_tail(key))
+    return (image, _Match.TAIL) if image else ("", _Match.NONE)
 
 
 def _tail(path: str) -> str:

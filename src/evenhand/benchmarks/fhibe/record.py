@@ -50,7 +50,7 @@ def box_columns(truth: BoxTruth, answers: Answers[BoxDetections], options: Any, 
 def pose_columns(truth: PoseTruth, answers: Answers[Poses], options: Any, tools: Tools) -> Mapping[str, Array]:
     """How near every annotated person's keypoints were found; says so when they seem to be of another form."""
     columns = scores.pose_columns(truth, answers, options, tools)
-    for message in misread_poses(truth, answers, columns["pck_missing_zero"]):
+    for message in misread_poses(truth, answers):
         tools.warn(message)
     return columns
 

@@ -115,3 +115,12 @@ def limits() -> Iterator[tuple[str, str]]:
 def needed(name: str, rules: Rules) -> tuple[str, ...]:
     """The features of a metric, or itself when a network compares two pictures."""
     return features_of([name], rules) if entry_of(name).feature else (name,)
+
+
+def needs_pictures(names: Sequence[str], rules: Rules, made: FeatureTable, real: FeatureTable) -> bool:
+    """Whether pictures are looked at for any of these metrics, beside the features that both sides have."""
+    return any(
+        one not in made or (entry_of(name).feature != "" and one not in real)
+        for name in map(canonical, names)
+        for one in needed(name, rules)
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from evenhand.benchmarks.synthesis.availability import needs_pictures
 from evenhand.benchmarks.synthesis.data import ProtocolTruth
 from evenhand.benchmarks.synthesis.features import PICTURES, FeatureTable, features_beside, frame_id, natural_order
 from evenhand.benchmarks.synthesis.folders import AttributeTable, FrameSet, folder_fact, read_frames
-from evenhand.benchmarks.synthesis.options import PairedOptions
+from evenhand.benchmarks.synthesis.options import PairedOptions, SynthesisOptions
 from evenhand.benchmarks.synthesis.plausibility import (
     FramesBeside,
     feature_order_warnings,
@@ -34,6 +35,7 @@ from evenhand.core.results import Coverage
 from evenhand.core.task import Answers, Codec, Dataset
 from evenhand.core.view import SampleView
 from evenhand.files.inputs import read
+from evenhand.files.names import difference
 from evenhand.files.writing import write_file
 from evenhand.instruments.films import Film
 
@@ -80,21 +82,32 @@ class FrameCodec(Codec[Path]):
             extra = [name for name in pictures if name not in known]
             surplus = len(extra)
             if is_paired and asked and extra and surplus == len(pictures):
+                advice = difference(extra, asked)
                 raise PredictionError(
                     f"No picture in {path} has the name of a real one: {_some(pictures)} against {_some(asked)}. "
-                    f"{_difference(extra, asked)}Give them the same names, or pair them in the order of their names, "
+                    f"{advice}{' ' * bool(advice)}Give them the same names, or pair them in the order of their names, "
                     "in which numbers count: --set match=order."
                 )
             if is_paired and extra:
-                advice = _difference(extra, asked).rstrip()
+                advice = difference(extra, asked)
                 warnings.append(
                     f"{path}: {surplus} pictures have no real one of their name ({_some(extra)})."
                     + (f" {advice}" if advice else "")
                 )
-        warnings += _implausible(frames, dataset.truth, pictures if is_paired else {}, options.most_pixels)
+        beside = [
+            FramesBeside(dataset.truth.unit_of(name), pictures[name], real)
+            for name, real in zip(asked, dataset.truth.paths, strict=True)
+            if is_paired and name in pictures
+        ]
+        warnings += _implausible(beside, frames, dataset.truth, options)
         if not is_paired and getattr(options, "pairing", "none") != "name":  # two sets need no names in common
             return FrameAnswers(
-                pictures, _coverage(len(frames.ids), (), (), 0), frames.inputs, tuple(warnings), _facts(), frames=frames
+                pictures,
+                _coverage(len(frames.paths), (), (), 0),
+                frames.inputs,
+                tuple(warnings),
+                _facts(),
+                frames=frames,
             )
         missing = [name for name in asked if name not in pictures]
         coverage = _coverage(len(asked), missing, extra, surplus)
@@ -147,7 +160,8 @@ class ItemCodec(Codec[Pictures]):
                 for made, real in zip(pictures, truth.items[name].references, strict=False)
                 if made is not None
             ]
-            warnings += picture_warnings(beside, options.most_pixels)
+            if needs_pictures(options.metrics, options.rules, features, truth.features):
+                warnings += picture_warnings(beside, options.most_pixels)
             warnings += feature_order_warnings(beside, features, truth.features)
         return ItemAnswers(kept, coverage, (*facts, *features.inputs), tuple(warnings), _facts(), features=features)
 
@@ -176,34 +190,16 @@ def _same_twice(answers: Mapping[str, Pictures]) -> list[str]:
     return [f"{len(twice)} pictures stand for more than one frame, such as {twice[0]}. Were they overwritten?"]
 
 
-def _implausible(made: FrameSet, real: FrameSet, pictures: Mapping[str, Path], most_pixels: int) -> tuple[str, ...]:
-    """What looks wrong about both sides; `pictures` are synthesised ones by the id of the real one that each is for."""
-    beside = [
-        FramesBeside(real.unit_of(name), pictures[name], path)
-        for name, path in zip(real.ids, real.paths, strict=True)
-        if name in pictures
-    ]
-    warnings = picture_warnings(beside, most_pixels) if made.has_pictures and real.has_pictures else ()
+def _implausible(
+    beside: Sequence[FramesBeside], made: FrameSet, real: FrameSet, options: SynthesisOptions
+) -> tuple[str, ...]:
+    """What looks wrong about both sides, and about synthesised frames beside the real ones that they are for."""
+    warnings: tuple[str, ...] = ()
+    has_pictures = made.has_pictures and real.has_pictures
+    if has_pictures and needs_pictures(options.metrics, options.rules, made.features, real.features):
+        warnings += picture_warnings(beside, options.most_pixels)
     warnings += feature_order_warnings(beside, made.features, real.features)
     return warnings + feature_warnings("synthesised", made.features) + feature_warnings("real", real.features)
-
-
-def _difference(names: Sequence[str], asked: Sequence[str]) -> str:
-    """How names without a partner differ from those of real pictures, in words; nothing where that can't be seen."""
-    for difference, form in _FORMS.items():
-        known = {form(name): name for name in asked}
-        alike = [(name, known[form(name)]) for name in names[:_COMPARED] if form(name) in known]
-        if len(known) == len(asked) and 2 * len(alike) > len(names[:_COMPARED]):
-            return f"They differ in {difference}: {alike[0][0]} is {alike[0][1]} there. "
-    return ""
-
-
-_COMPARED = 100
-_FORMS: Mapping[str, Callable[[str], str]] = {
-    "upper and lower case": str.casefold,
-    "the zeros before their numbers": lambda name: re.sub("(?<![0-9])0+(?=[0-9])", "", name),
-    "their folders": lambda name: name.rpartition("/")[2],
-}
 
 
 def view_frame(dataset: Dataset[FrameSet], answers: FrameAnswers | None, row: Mapping[str, Any]) -> SampleView:

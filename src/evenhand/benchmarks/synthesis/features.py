@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import numpy as np
 
@@ -31,6 +31,7 @@ FEATURES_FILE = "features.npz"
 IDS_FILE = "ids.txt"
 NUMBERS = frozenset({"lps", "dists", "lpips-vgg"})
 """Comparisons of two frames, that are one number per frame and not a vector."""
+_ROUNDING = 1e-4  # by which single precision gets a distance wrong
 FOUND = {"face": "face_found", "osnet": "person_found", "pcb": "person_found"}
 """The array that says whether a detector found what a feature is about."""
 
@@ -87,9 +88,15 @@ def natural_order(name: str | Path) -> tuple[tuple[tuple[str | int, ...], ...], 
     >>> sorted(["v/frame_10", "v/frame_2", "u/1"], key=natural_order)
     ['u/1', 'v/frame_2', 'v/frame_10']
     """
-    parts = (re.split("([0-9]+)", part) for part in PurePath(name).parts)
-    numbered = tuple(tuple(int(text) if place % 2 else text for place, text in enumerate(part)) for part in parts)
-    return numbered, str(name)
+    text = name if isinstance(name, str) else name.as_posix()
+    numbered = tuple(
+        tuple([int(piece) if place % 2 else piece for place, piece in enumerate(_NUMBERS.split(part))])
+        for part in text.split("/")
+    )
+    return numbered, text
+
+
+_NUMBERS = re.compile("([0-9]+)")
 
 
 def plain_ids(names: Iterable[str | bytes]) -> list[str]:
@@ -154,10 +161,20 @@ def _checked(
             raise problem(f"{path}: {len(array)} rows of {name!r} for {len(plain)} ids. Write one row per id.")
         if array.dtype.kind not in "fiub":
             raise problem(f"{path}: {name!r} holds {array.dtype} and not numbers.")
-        if name in NUMBERS and (array.size != len(plain) or (array < 0).any()):
-            raise problem(
-                f"{path}: {name!r} has the shape {array.shape}"
-                + (" and values below 0" if array.size == len(plain) else "")
-                + "; it is a distance, one number from 0 on per frame."
-            )
+        if name in NUMBERS:
+            _check_distances(path, name, array, len(plain), problem)
     return FeatureTable(root, tuple(plain), dict(arrays), facts)
+
+
+def _check_distances(path: Path, name: str, array: Array, frames: int, problem: Problem) -> None:
+    """Refuse what is not one distance per frame; those of equal pictures may be below 0 by rounding."""
+    if array.size != frames:
+        raise problem(
+            f"{path}: {name!r} has the shape {array.shape}; it is a distance, one number from 0 on per frame."
+        )
+    below = int(np.count_nonzero(array < -_ROUNDING))
+    if below:
+        raise problem(
+            f"{path}: {below:,} of {frames:,} values of {name!r} {'is' if below == 1 else 'are'} below 0 "
+            f"({np.nanmin(array):g}); it is a distance, one number from 0 on per frame."
+        )

@@ -292,7 +292,7 @@ class FrameInstruments:
                 return reason
         if synthesised is not None and real is not None and synthesised.shape[1:] != real.shape[1:]:
             raise PredictionError(
-                f"the features {name!r} of synthesised frames have shape {synthesised.shape[1:]}, those of real frames "
+                f"The features {name!r} of synthesised frames have shape {synthesised.shape[1:]}, those of real frames "
                 f"{real.shape[1:]}. Read both sides with the same network."
             )
         return ""

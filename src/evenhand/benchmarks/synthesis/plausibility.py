@@ -25,11 +25,13 @@ _RUNS, _FRAMES = 6, 8  # looked at: so many runs of so many frames
 _SIDE = 24  # pixels of a thumbnail
 _SHIFTS = (1, -1, 2, -2, 3, -3)
 _NEARER = 0.75  # share of the frames that must be nearer otherwise than as they stand
-_NEARLY_ALL = 0.95  # of frames that are moved: a model whose pictures are far from all real ones is little nearer
 _MUCH_NEARER = 0.8  # of the distance as they stand
+_NEARLY_ALL, _LITTLE_NEARER = 0.95, 0.95  # the same of a model whose pictures are far from all real ones
+_TOLD_APART = 0.5  # of the distance to its own real one: nearer to that, another real frame says nothing
 _BY_CHANCE = 0.65
 _WIDTHS: Mapping[str, int] = {"inception": 2048, "osnet": 512, "pcb": 12288, "face": 512, "body": 85}
-_OF_FACES = ("not finite", "written several times")  # frames are refused where they are measured, and may look alike
+_SKIPPED = frozenset({"finite", "repeated"})  # frames are refused where they are measured, and may look alike
+_VECTORS = 128  # of a side that are looked at: enough, and little memory where they are long
 _NOT_OF_ONE_FRAME = frozenset({"body", "logits"})  # that are not compared by their direction
 
 Numbers = NDArray[np.float64]
@@ -51,7 +53,8 @@ def picture_warnings(pairs: Sequence[FramesBeside], most_pixels: int) -> tuple[s
     made, real = _sides(read)
     if len(made) < FEWEST:
         return ()
-    return tuple(_of_forms(made, real)) or tuple(_of_order(read, "Synthesised pictures"))
+    shapes = [[(_shapes_of(one), _shapes_of(other)) for one, other in run] for run in read]
+    return tuple(_of_forms(made, real)) or tuple(_misplaced(shapes, "Synthesised pictures"))
 
 
 def feature_warnings(side: str, features: FeatureTable) -> tuple[str, ...]:
@@ -60,14 +63,16 @@ def feature_warnings(side: str, features: FeatureTable) -> tuple[str, ...]:
     for name, array in features.arrays.items():
         if array.ndim != 2 or array.shape[1] < 2:
             continue
-        where = f"the features {name!r} of {side} frames: "
+        which = f"features {name!r} of {side} frames"
         width = _WIDTHS.get(name)
         if width is not None and array.shape[1] != width:
             warnings.append(
-                f"{where}{array.shape[1]:,} values, but the network of that name gives {width:,}. Give features of "
-                "another network a name of their own, such as fid:NAME."
+                f"The {which} have {array.shape[1]:,} values, but the network of that name gives {width:,}. Give "
+                "features of another network a name of their own, such as fid:NAME."
             )
-        warnings += [where + text for text in embedding_warnings(array) if not any(one in text for one in _OF_FACES)]
+        rows = np.linspace(0, len(array) - 1, min(len(array), _VECTORS)).astype(np.intp)
+        found = embedding_warnings(array[rows], skip=_SKIPPED)
+        warnings += [f"In the {which}, {text[0].lower()}{text[1:]}" for text in found]
     return tuple(warnings)
 
 
@@ -89,8 +94,19 @@ def feature_order_warnings(pairs: Sequence[FramesBeside], made: FeatureTable, re
             for run in _runs(pairs)
         ]
         if len(_sides(read)[0]) >= FEWEST:
-            warnings += _of_order(read, f"The features {name!r} of synthesised frames")
+            warnings += _misplaced(read, f"The features {name!r} of synthesised frames")
     return tuple(warnings)
+
+
+def _shapes_of(pixels: Numbers | None) -> Numbers | None:
+    """A picture without its brightness, tint and contrast, by which a model may differ from all real frames alike.
+
+    Beside frames that become brighter, such a difference alone makes an earlier or later one the nearest.
+    """
+    if pixels is None:
+        return None
+    centred = pixels - pixels.mean(axis=(0, 1))
+    return np.asarray(centred / max(float(centred.std()), 1.0))  # a plain picture has nothing but noise to stretch
 
 
 def _directions(rows: Array) -> list[Numbers | None]:
@@ -121,7 +137,10 @@ class _Thumbnails:
 
 
 def _runs(pairs: Sequence[FramesBeside]) -> list[Sequence[FramesBeside]]:
-    """The first frames of some videos; of single pictures, and of few videos, frames from all over."""
+    """The first frames of some videos; of single pictures, and of few videos, frames from all over.
+
+    Films are decoded in order: of few films, more of their first frames.
+    """
     starts = [0, *(n + 1 for n, (one, other) in enumerate(pairwise(pairs)) if one.video != other.video), len(pairs)]
     videos = [pairs[first:last] for first, last in pairwise(starts)]
     if max(map(len, videos), default=0) < 3:  # pictures: those that follow each other in the list
@@ -133,9 +152,18 @@ def _runs(pairs: Sequence[FramesBeside]) -> list[Sequence[FramesBeside]]:
     runs = []
     for video in videos:
         count = min(most, -(-len(video) // _FRAMES))
+        if video and _is_of_film(video[0]):
+            runs += [video[place : place + _FRAMES] for place in range(0, count * _FRAMES, _FRAMES)]
+            continue
         places = np.linspace(0, len(video), count, endpoint=False).astype(int)
         runs += [video[place : place + min(_FRAMES, len(video) // count)] for place in places.tolist()]
     return runs
+
+
+def _is_of_film(pair: FramesBeside) -> bool:
+    from evenhand.instruments.films import film_of
+
+    return film_of(pair.made) is not None or film_of(pair.real) is not None
 
 
 def _sides(read: Runs) -> tuple[list[Numbers], list[Numbers]]:
@@ -165,7 +193,7 @@ def _of_forms(some: Sequence[Numbers], others: Sequence[Numbers]) -> Iterator[st
             return
 
 
-def _of_order(read: Runs, what: str) -> Iterator[str]:
+def _misplaced(read: Runs, what: str) -> Iterator[str]:
     """Whether frames stand a few places off, or beside the real ones of others."""
     best, share, compared = _best_shift(read)
     if best:
@@ -180,8 +208,9 @@ def _of_order(read: Runs, what: str) -> Iterator[str]:
     made, real, count = np.stack(some), np.stack(others), len(some)
     # A real frame of another part of the list, which may show somebody else.
     elsewhere = np.roll(real, count // 2, axis=0)
-    differs = (elsewhere != real).reshape(count, -1).any(axis=1)
-    nearer = _apart(made, real)[differs] < _apart(made, elsewhere)[differs]
+    own, between = _apart(made, real), _apart(real, elsewhere)
+    differs = (between > 0) & (between >= _TOLD_APART * own)
+    nearer = own[differs] < _apart(made, elsewhere)[differs]
     if len(nearer) >= FEWEST and nearer.mean() < _BY_CHANCE:
         yield (
             f"{what} seem to stand beside real ones that are not theirs: only {100 * nearer.mean():.0f} % of "
@@ -204,8 +233,8 @@ def _best_shift(runs: Runs) -> tuple[int, float, int]:
                     other.append(float(np.abs(made - beside).mean()))
         before, after = np.array(own), np.array(other)
         share = float((after < before).mean()) if len(before) >= FEWEST else 0.0
-        surely = share >= _NEARLY_ALL and after.mean() < before.mean()
-        if share > best[1] and (surely or _is_nearer(after, before)):
+        nearly_all = share >= _NEARLY_ALL and after.mean() < _LITTLE_NEARER * before.mean()
+        if share > best[1] and (nearly_all or _is_nearer(after, before)):
             best = shift, share, len(before)
     return best
 

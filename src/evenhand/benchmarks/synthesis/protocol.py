@@ -128,6 +128,8 @@ class Protocol:
 
     def warnings(self) -> Iterator[str]:
         """What the `compat` rules do that a reader of the file would not expect; looks into every folder."""
+        if self.question is ProtocolQuestion.NOVEL_VIEW:  # frames are listed by name
+            return
         for video, entry in self.entries.items():
             listing = self.listing(video)
             count = len(listing.names)
@@ -137,7 +139,7 @@ class Protocol:
                         f"{video}: the {what} window {window[0]}–{window[1]} reaches past the end of a video of "
                         f"{length} frames; it is cut to {max(0, length - window[0])} frames."
                     )
-            if self.question is ProtocolQuestion.NOVEL_VIEW or self.flavour.swept:
+            if self.flavour.swept:
                 continue
             for name in entry.s_n.get(self._source_key(), ()):
                 index = _index_of(name, video, self.path)
@@ -148,18 +150,21 @@ class Protocol:
                     )
 
     def order_warnings(self) -> Iterator[str]:
-        """A sentence when sorted listings, which windows count in, are in another order than the numbers in names."""
+        """A sentence when sorted listings, which windows count in, are in another order than the numbers in names.
+
+        Looks at the folders that were listed so far: those that items need, once all items were read.
+        """
         unlike = {}
-        for video in self.entries:
-            names = self.listing(video).names
+        listings = dict(self._listings)
+        for video, (_, names) in listings.items():
             in_order = sorted(names, key=natural_order)
             if in_order != list(names):
                 unlike[video] = next(n for n, name in enumerate(names) if in_order[n] != name)
         if unlike:
             video, number = next(iter(unlike.items()))
-            listing = self.listing(video)
+            listing = listings[video]
             yield (
-                f"{len(unlike)} of {len(self.entries)} videos have names whose numbers are not padded with zeros. "
+                f"{len(unlike)} of {len(listings)} videos have names whose numbers are not padded with zeros. "
                 f"Windows count positions in the sorted listing, in which number {number} of {listing.folder} is "
                 f"{listing.names[number]}: frames are taken in another order than they were filmed. Rename them "
                 "(0002.png, 0010.png)."

@@ -86,20 +86,24 @@ def _repeats(table: UserTable, options: TableOptions, predicted: str) -> Iterato
         columns[options.unit] = pl.Series(np.where(in_order, first, second).tolist())
         columns[options.unit_b] = pl.Series(np.where(in_order, second, first).tolist())
     counts = pl.DataFrame(columns).hash_rows().value_counts()["count"].to_numpy()
-    if len(counts) >= FEW_ROWS and counts.min() == counts.max() > 1:
+    is_pairs = isinstance(options, TablePairOptions)
+    scores_differ = is_pairs and table.series(predicted, "score").n_unique() > len(counts) / 2
+    if len(counts) >= FEW_ROWS and counts.min() == counts.max() > 1 and (scores_differ or _repeat_wholly(table)):
         yield (
             f"every row is there {counts[0]} times ({len(counts):,} different ones in {table.rows:,}): was the table "
             "written, or joined, several times? Repeated rows make results look surer than they are"
         )
-    elif (
-        isinstance(options, TablePairOptions)
-        and (repeated := table.rows - len(counts)) > MANY_REPEATS * table.rows
-        and table.series(predicted, "score").n_unique() > len(counts) / 2
-    ):
+    elif scores_differ and (repeated := table.rows - len(counts)) > MANY_REPEATS * table.rows:
         yield (
             f"{repeated:,} of {table.rows:,} pairs repeat one of the same people and score, perhaps in the other "
             "order: each counts again. Keep one of them"
         )
+
+
+def _repeat_wholly(table: UserTable) -> bool:
+    """Whether rows repeat in the columns that nobody named, too: two pictures of a subject differ in their names."""
+    columns = {name: table.comparable(name) for name in table.columns}
+    return bool((pl.DataFrame(columns).hash_rows().value_counts()["count"] > 1).all())
 
 
 def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredictions:
@@ -145,12 +149,15 @@ def joined(table: UserTable, truth: Truth, options: TableOptions) -> TablePredic
 
 
 def _refuse_shifted(keys: Array, asked: Array, where: str, truth: str, name: str) -> None:
-    """Refuses keys that count the rows from another number than the truth does, as 0 and 1."""
+    """Refuses keys that count the rows from the number beside the truth's, as 0 and 1.
+
+    Rows 500 to 1499 for a truth of 1000 to 1999 are another part of one list.
+    """
     if keys.dtype.kind not in "iu" or len(keys) != len(asked) or len(keys) < 2:
         return
     begin, other = int(keys.min()), int(asked.min())
     counting = np.arange(len(keys))
-    if begin != other and all(np.array_equal(np.sort(side) - side.min(), counting) for side in (keys, asked)):
+    if abs(begin - other) == 1 and all(np.array_equal(np.sort(side) - side.min(), counting) for side in (keys, asked)):
         raise PredictionError(
             f"{where}: {name!r} counts from {begin}, but in {truth} it counts from {other}, and both have "
             f"{len(keys):,} rows: joined so, predictions would stand beside other rows. Count from the same number."

@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.benchmarks.table.frame import LabelColumn, UserTable, read_table
 from evenhand.benchmarks.table.options import TableOptions, TablePairOptions
 from evenhand.core.errors import DataError, InputError, OptionError
+from evenhand.core.levels import doubtful_levels
 from evenhand.core.records import Array, Attribute, unique_codes
 from evenhand.core.task import Dataset, LazySamples, Sample
 
@@ -73,7 +74,7 @@ def dataset_of(table: UserTable, options: TableOptions) -> Dataset[Truth]:
             warnings.append(
                 f"{name!r} has {len(values)} different numbers, and each is a group: bins={name}:30:60 would make three"
             )
-        warnings.extend(doubtful_levels(name, values))
+        warnings.extend(doubtful_levels(repr(name), values))
         if unit is not None and unit_b is None:
             warnings.extend(_crossing(name, attributes[name], unit, options.unit))
     weight = _weights(table, options.weight) if options.weight else None
@@ -102,33 +103,6 @@ def refuse_repeated(keys: Array, where: str, name: str, problem: type[InputError
             f"{where}: {len(often):,} values of the key {name!r} occur more than once (first {str(often[0])!r}, "
             f"{int(counts[counts > 1][0])} times). A key must name one row."
         )
-
-
-def doubtful_levels(name: str, levels: Sequence[str]) -> Iterator[str]:
-    """Says when levels differ in case or blanks only, or are what a missing value is written as."""
-    alike: dict[str, list[str]] = {}
-    for level in levels:
-        alike.setdefault(alike_text(level), []).append(level)
-    same = [group for group in alike.values() if len(group) > 1]
-    if same:
-        shown = "; ".join(", ".join(map(repr, group)) for group in same[:3])
-        yield f"{name!r} has values that differ only in case or blanks ({shown}): write the same value alike"
-    missing = [level for level in levels if level.casefold() in _MISSING_TEXTS]
-    if missing:
-        shown = ", ".join(map(repr, missing))
-        yield f"{name!r} holds the text {shown}, which is taken as a value: leave the cell empty where none is known"
-
-
-def alike_text(text: str) -> str:
-    """A text as it is compared with others of another case or other blanks.
-
-    >>> alike_text("Latino_ Hispanic") == alike_text("latino hispanic")
-    True
-    """
-    return " ".join(text.casefold().replace("_", " ").split())
-
-
-_MISSING_TEXTS = frozenset({"nan", "na", "n/a", "#n/a", "<na>", "nat", "null", "none", "?", "-"})
 
 
 def _are_numbers(levels: Sequence[str]) -> bool:

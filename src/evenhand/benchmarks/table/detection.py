@@ -7,27 +7,30 @@ detections on them are left out.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from evenhand.benchmarks.table.data import doubtful_levels, refuse_repeated, samples_of
+from evenhand.benchmarks.table.data import samples_of
 from evenhand.benchmarks.table.frame import UserTable, read_table
 from evenhand.benchmarks.table.options import MOST_LEVELS, DetectionTableOptions
 from evenhand.core.errors import DataError, InputError, OptionError, PredictionError
+from evenhand.core.levels import doubtful_levels
 from evenhand.core.metric import UNIT_SCALE, Metric
+from evenhand.core.optional import polars as pl
 from evenhand.core.records import NOT_APPLICABLE, Array, Attribute, Records
 from evenhand.core.results import Coverage
 from evenhand.core.task import Codec, Dataset, InputFact, Submitted, Tools
 from evenhand.files import inputs
 from evenhand.files.delimited import shown_names
 from evenhand.geometry.assignment import NOBODY, Assignment, assign_by_score
-from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
+from evenhand.geometry.box_forms import EXTENTS, Form, are_shares, better_form, other_forms
+from evenhand.geometry.boxes import corners, extents, offsets_of, overlaps_by_image
 from evenhand.metrics.average_precision import COCO_OVERLAPS, AveragePrecision
 from evenhand.metrics.means import Mean, Rate
 
@@ -36,7 +39,6 @@ MOST_DETECTIONS = 100  # of an image and category
 LONGEST_SHOWN = 120  # characters of an entry in a message
 DEFAULT_SCORE = 0.5  # the score from which detections count, unless another is named
 GOOD_OVERLAP, BAD_OVERLAP, MUCH_BETTER = 0.3, 0.1, 0.1  # mean overlaps of the surest detections
-LARGEST_SHARE = 1.5  # of boxes that are shares of the image
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,20 @@ def load(data: Path, options: DetectionTableOptions) -> Dataset[CocoObjects]:
     images = {image: place for place, image in enumerate(ids)}
     categories = {kind: place for place, kind in enumerate(_ids(entries["categories"], data))}
     annotations = entries["annotations"]
-    _refuse_repeated_objects(annotations, data)
-    for entry in annotations:
-        for name, known in (("image_id", images), ("category_id", categories)):
-            if (value := _field(entry, name, data, DataError)) not in known:
+    placed = _columns(annotations, ("image_id", "category_id"), data, DataError)
+    for name, values, known in zip(("image_id", "category_id"), placed, (images, categories), strict=True):
+        for entry, value in zip(annotations, values, strict=True):
+            if value not in known:
                 raise DataError(
                     f"{data}, {_shown(entry)}: its {name} {value!r} is not listed under "
                     f"{'images' if name == 'image_id' else 'categories'}. Is the file complete?"
                 )
     boxes = _boxes(annotations, images, categories, data, DataError)
     attributes, facts, warnings = _groups(options, boxes, ids)
+    by_object = any(not of_images for _, _, of_images in attributes.values())
+    if repeated := _repeated_ids(boxes, data, by_object):
+        warnings = (*warnings, repeated)
+        boxes = replace(boxes, id=_ids_with_image(boxes, ids, len(categories)))
     return Dataset(
         "COCO",
         samples_of(np.array(list(map(str, ids)))),
@@ -104,17 +110,14 @@ class CocoResults(Codec[CocoBoxes]):
         if not isinstance(document, list):
             raise PredictionError(f"{path}: expected a list of detections, such as {self.example}.")
         images, categories = dataset.truth.images, dataset.truth.categories
-        named = [
-            tuple(_field(entry, name, path, PredictionError) for name in ("image_id", "category_id"))
-            for entry in document
+        named = _columns(document, ("image_id", "category_id", "score"), path, PredictionError)
+        known = [
+            d for d, image, kind in zip(document, *named[:2], strict=True) if image in images and kind in categories
         ]
-        for entry in document:
-            _field(entry, "score", path, PredictionError)
-        known = [d for d, (image, kind) in zip(document, named, strict=True) if image in images and kind in categories]
         if document and not known:
             raise PredictionError(
                 f"{path}: no detection is of an image and category of the ground truth. Found are image_id "
-                f"{named[0][0]!r} and category_id {named[0][1]!r}, expected are values such as "
+                f"{named[0][0]!r} and category_id {named[1][0]!r}, expected are values such as "
                 f"{next(iter(images), None)!r} and {next(iter(categories), None)!r}."
             )
         boxes = _boxes(known, images, categories, path, PredictionError)
@@ -214,15 +217,48 @@ def _ids(entries: Sequence[Any], path: Path) -> list[Any]:
     return list(dict.fromkeys(_field(entry, "id", path, DataError) for entry in entries))
 
 
-def _refuse_repeated_objects(annotations: Sequence[Any], path: Path) -> None:
-    """Refuses an id that two objects have: they would be looked for twice."""
-    ids = [entry["id"] for entry in annotations if isinstance(entry.get("id"), int | float | str)]
-    if len(set(ids)) < len(ids):
-        repeated = next(name for name, count in Counter(ids).items() if count > 1)
+def _repeated_ids(boxes: CocoBoxes, path: Path, by_object: bool) -> str:
+    """Says when objects have the id of another, as where ids begin anew in every image; empty when none has.
+
+    Refuses objects that are there twice, which would be looked for twice, and groups by ids that are not unique.
+    """
+    names = boxes.id.astype(str)
+    _, first = np.unique(names, return_index=True)
+    if not (repeated := len(names) - len(first)):
+        return ""
+    again = names[np.delete(np.arange(len(names)), first)[0]]
+    found = f"{repeated:,} of the {len(names):,} annotations have the id of another (such as {str(again)!r})"
+    written = pl.DataFrame({"id": names.tolist(), "place": boxes.place, **_sides(boxes)})
+    if twice := len(written) - written.n_unique():
         raise DataError(
-            f"{path}: {len(ids) - len(set(ids)):,} of the {len(ids):,} annotations have the id of another (such as "
-            f"{repeated!r}). Was the list written twice? Every object needs an id of its own."
+            f"{path}: {found}, and {twice:,} of them its image and box too. Was the list written twice? Every object "
+            "needs an id of its own."
         )
+    if by_object:
+        raise DataError(f"{path}: {found}, so groups by annotation_id are ambiguous. Number the annotations anew.")
+    return f"{found}: they are taken as different objects, since their boxes or images differ"
+
+
+def _sides(boxes: CocoBoxes) -> dict[str, Array]:
+    return dict(zip(("x0", "y0", "x1", "y1"), boxes.xyxy.T, strict=True))
+
+
+def _ids_with_image(boxes: CocoBoxes, images: Sequence[Any], categories: int) -> Array:
+    """Ids that begin anew in every image, behind the image."""
+    image = np.array(list(map(str, images)))[boxes.place // categories]
+    return np.array([f"{name}: object {number}" for name, number in zip(image, boxes.id, strict=True)])
+
+
+def _columns(entries: Sequence[Any], names: Sequence[str], path: Path, problem: type[InputError]) -> list[list[Any]]:
+    """What all entries have under each name; the first entry without it is named."""
+    try:
+        columns = [list(map(itemgetter(name), entries)) for name in names]
+    except (KeyError, TypeError):
+        columns = []
+    usable = {int, float, str}
+    if not columns or not all(set(map(type, column)) <= usable for column in columns):
+        columns = [[_field(entry, name, path, problem) for entry in entries] for name in names]
+    return columns
 
 
 def _field(entry: Any, name: str, path: Path, problem: type[InputError]) -> Any:
@@ -244,8 +280,8 @@ def _doubts(truth: CocoBoxes, detected: CocoBoxes, options: DetectionTableOption
     """Says when boxes, scores or the file seem to be of another kind than COCO's."""
     if not len(detected.place):
         return
-    rows = np.column_stack([detected.place, detected.xyxy, detected.score])
-    if repeated := len(rows) - len(np.unique(rows, axis=0)):
+    rows = pl.DataFrame({"place": detected.place, **_sides(detected), "score": detected.score})
+    if repeated := len(rows) - rows.n_unique():
         yield (
             f"{repeated:,} of {len(rows):,} detections repeat another of the same box and score: each counts as a "
             "false alarm. Was the file written twice?"
@@ -255,20 +291,20 @@ def _doubts(truth: CocoBoxes, detected: CocoBoxes, options: DetectionTableOption
             f"scores run from {detected.score.min():.3g} to {detected.score.max():.3g}, but recall and precision count "
             f"detections of {options.score:g} or more: name the score from which yours count, score=…"
         )
-    if not len(truth.place) or _mean_overlap(truth, detected) > GOOD_OVERLAP:
+    if not len(truth.place) or (now := _mean_overlap(truth, detected)) > GOOD_OVERLAP:
         return
-    now = _mean_overlap(truth, detected)
-    if np.abs(detected.xyxy).max() <= LARGEST_SHARE < np.abs(truth.xyxy).max():
+    if are_shares(detected.xyxy) and not are_shares(truth.xyxy):
         yield "boxes look like shares of the image from 0 to 1, but the ground truth is in pixels: write pixels"
         return
-    for turned, what in ((detected, "detections"), (truth, "objects of the ground truth")):
-        flat = np.hstack([turned.xyxy[:, :2], turned.xyxy[:, 2:] - turned.xyxy[:, :2]])  # as they stand in the file
-        other = replace(turned, xyxy=flat)
-        then = _mean_overlap(truth, other) if turned is detected else _mean_overlap(other, detected)
-        if then > now + MUCH_BETTER:
+    forms = other_forms(EXTENTS)
+    for what, fit in (
+        ("detections", lambda form: _mean_overlap(truth, _in_form(detected, form))),
+        ("objects of the ground truth", lambda form: _mean_overlap(_in_form(truth, form), detected)),
+    ):
+        if better := better_form(fit, forms, now, MUCH_BETTER):
             yield (
-                f"boxes of the {what} look like x0, y0, x1, y1: read so, the surest detections overlap "
-                f"objects by {then:.2f}, as x, y, width, height by {now:.2f}. Write x, y, width, height"
+                f"boxes of the {what} look like {better.form}: read so, the surest detections overlap "
+                f"objects by {better.fit:.2f}, as {EXTENTS} by {now:.2f}. Write {EXTENTS}"
             )
             return
     if now < BAD_OVERLAP:
@@ -276,6 +312,11 @@ def _doubts(truth: CocoBoxes, detected: CocoBoxes, options: DetectionTableOption
             f"detections hardly overlap any object (mean overlap {now:.2f}): are they of these images, in pixels, as "
             "x, y, width, height?"
         )
+
+
+def _in_form(boxes: CocoBoxes, form: Form) -> CocoBoxes:
+    """The numbers that stand in the file, read in another form."""
+    return replace(boxes, xyxy=form(extents(boxes.xyxy)))
 
 
 def _mean_overlap(truth: CocoBoxes, detected: CocoBoxes) -> float:
@@ -297,7 +338,7 @@ def _boxes(
     path: Path,
     problem: type[InputError],
 ) -> CocoBoxes:
-    image = np.array([images[entry["image_id"]] for entry in entries], dtype=np.int64)
+    image = np.array([images[entry["image_id"]] for entry in entries], dtype=np.int64)  # checked by the caller
     place = image * len(categories) + np.array([categories[entry["category_id"]] for entry in entries], dtype=np.int64)
     try:
         listed = [_field(entry, "bbox", path, problem) for entry in entries]
@@ -367,7 +408,6 @@ def _groups(
     if missing.any():
         raise DataError(f"{table.where}, row {int(missing.argmax()) + 1}: {key!r} is empty.")
     named = ids.astype(str)
-    refuse_repeated(named, table.where, key, DataError)
     expected = np.array(list(map(str, images))) if key == "image_id" else boxes.id[~boxes.crowd].astype(str)
     without = expected[~np.isin(expected, named)]
     if len(expected) and len(without) == len(expected):
@@ -384,13 +424,25 @@ def _groups(
     by_attribute: dict[str, Any] = {}
     for name in options.by:
         coded = table.labels(name, "a column to group by", MOST_LEVELS)
-        warnings.extend(doubtful_levels(name, coded.levels))
+        warnings.extend(doubtful_levels(repr(name), coded.levels))
         by_attribute[name] = (
             coded.levels,
             dict(zip(named.tolist(), coded.codes.tolist(), strict=True)),
             key == "image_id",
         )
+        _refuse_several_groups(named, coded.codes, table.where, key, name)
     return by_attribute, table.facts, tuple(warnings)
+
+
+def _refuse_several_groups(named: Array, codes: Array, where: str, key: str, attribute: str) -> None:
+    """Refuses an image or object that stands in several rows and groups; several rows of one group are one."""
+    groups = pl.DataFrame({"name": named.tolist(), "code": codes}).unique(maintain_order=True)
+    several = groups.filter(groups["name"].is_duplicated())["name"].unique(maintain_order=True)
+    if len(several):
+        raise DataError(
+            f"{where}: {len(several):,} values of the key {key!r} occur more than once, in different groups of "
+            f"{attribute!r} (first {several[0]!r}). A key must name one group."
+        )
 
 
 def _attribute(entry: Any, ids: Array, image: Array, about: Array) -> Attribute:

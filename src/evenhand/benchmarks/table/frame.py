@@ -60,16 +60,24 @@ class UserTable:
         """A column as a Polars series; raises with the nearest names."""
         if name not in self.columns:
             raise UnknownNameError("column", name, self.columns, f"It was named as {role} of {self.where}.")
-        if name not in self._asked:
-            series = _series(name, self.columns[name])
-            self._asked[name] = _inferred(series) if self.is_text else series
-        series = self._asked[name]
-        if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Duration):
+        series = self._read(name)
+        if _is_of_several_values(series) or series.dtype == pl.Duration:
             raise self.problem(
                 f"The column {name!r} of {self.where}, named as {role}, holds {series.dtype} in its cells: expected "
                 "one number or text in each."
             )
         return series
+
+    def comparable(self, name: str) -> pl.Series:
+        """A column of whatever kind as one whose rows can be compared: lists and objects as texts."""
+        series = self._read(name)
+        return pl.Series(name, list(map(repr, series.to_list()))) if _is_of_several_values(series) else series
+
+    def _read(self, name: str) -> pl.Series:
+        if name not in self._asked:
+            series = _series(name, self.columns[name])
+            self._asked[name] = _inferred(series) if self.is_text else series
+        return self._asked[name]
 
     def labels(self, name: str, role: str, most: int | None = None) -> LabelColumn:
         """A column of classes or groups. Numbers keep their order, declared categories theirs, texts are sorted."""
@@ -101,10 +109,7 @@ class UserTable:
             declared = categories.drop_nulls().unique(maintain_order=True).to_list()
         texts = self._short_texts(series, name, role)
         if declared is None:
-            levels = texts.drop_nulls().unique()
-            order = levels.cast(pl.Float64, strict=False)
-            numeric = len(levels) > 0 and order.null_count() == 0
-            declared = levels.gather((order if numeric else levels).arg_sort()).to_list()
+            declared = _in_order(texts.drop_nulls().unique())
         if not declared:
             return LabelColumn(np.full(self.rows, -1, dtype=np.int64), ())
         codes = texts.cast(pl.Enum(declared)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
@@ -255,22 +260,34 @@ def _checked(columns: Mapping[str, Any], rows: int) -> UserTable:
 
 def refuse_unlike_indexes(columns: Mapping[Any, Any]) -> None:
     """Refuses pandas series of which rows of the same label stand at different places: they are taken by place."""
+    if difference := unlike_indexes(columns):
+        raise OptionError(
+            f"{difference}, so it is unclear which rows belong together. Make one frame of them, which joins them by "
+            "index, or, if the rows stand in the same order, give .to_numpy() of each."
+        )
+
+
+def unlike_indexes(columns: Mapping[Any, Any]) -> str:
+    """The first two pandas series of equal length whose indexes differ, in words; empty when there are none.
+
+    A series that is numbered from 0 is taken for one without an index of its own, unless its numbers are the labels of
+    another series in another order.
+    """
     labelled = {name: column for name, column in columns.items() if hasattr(getattr(column, "index", None), "equals")}
     counted = [name for name, column in labelled.items() if np.array_equal(column.index, np.arange(len(column)))]
     own = [name for name in labelled if name not in counted]
     for name, column in labelled.items():
         for other in own[:1] or counted[:1]:
             index = labelled[other].index
-            if name == other or column.index.equals(index):
+            if name == other or len(column.index) != len(index) or column.index.equals(index):
                 continue
             if name not in counted or len(column.index.symmetric_difference(index)) == 0:
                 row = int(np.argmax(np.asarray(column.index != index)))
-                raise OptionError(
+                return (
                     f"The series {str(other)!r} and {str(name)!r} have different indexes (row {row + 1} is "
-                    f"{index[row]} and {column.index[row]}), so it is unclear which rows belong together. Make one "
-                    "frame of them, which joins them by index, or, if the rows stand in the same order, give "
-                    ".to_numpy() of each."
+                    f"{index[row]} and {column.index[row]})"
                 )
+    return ""
 
 
 def _series(name: str, column: Any) -> pl.Series:
@@ -306,6 +323,11 @@ def _of_categories(name: str, column: Any) -> pl.Series:
     return series.cast(pl.Enum(ordered)) if column.cat.ordered else series
 
 
+def _is_of_several_values(series: pl.Series) -> bool:
+    """Whether the cells of a column are lists, structures or objects."""
+    return bool(series.dtype.is_nested()) or series.dtype == pl.Object
+
+
 def _is_missing(value: Any) -> bool:
     return (
         value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
@@ -315,7 +337,7 @@ def _is_missing(value: Any) -> bool:
 def _texts(series: pl.Series) -> pl.Series:
     """The values as texts: whole numbers without a fraction, no blanks at the ends, an empty text as missing."""
     if series.dtype.is_decimal():
-        series = series.cast(pl.Float64)
+        series = _plain_decimals(series)
     if series.dtype.is_float():
         series = _whole_numbers(series.fill_nan(None))
     if series.dtype == pl.Boolean:
@@ -328,6 +350,15 @@ def _texts(series: pl.Series) -> pl.Series:
     return texts.set(texts == "", None) if bool((texts == "").any()) else texts
 
 
+def _in_order(levels: pl.Series) -> list[str]:
+    """Numbers in their order, where all levels are; equal doubles, and texts, in that of texts."""
+    levels = levels.sort()
+    order = levels.cast(pl.Float64, strict=False)
+    numeric = len(levels) > 0 and order.null_count() == 0
+    frame = pl.DataFrame({"level": levels, "order": order})
+    return (frame.sort("order", maintain_order=True) if numeric else frame)["level"].to_list()
+
+
 def _short_times(texts: pl.Series) -> pl.Series:
     """Dates and times without the fractions of seconds, or the time of day, that are 0 in all of them."""
     for zeros, rest in ((r"\.0+($|\D)", "${1}"), (r" 00:00:00$", "")):
@@ -337,15 +368,28 @@ def _short_times(texts: pl.Series) -> pl.Series:
 
 
 def _whole_numbers(series: pl.Series) -> pl.Series:
-    """Numbers with fractions as whole ones, where all that are there are whole; any other column as it is."""
-    if series.dtype.is_decimal():
-        series = series.cast(pl.Float64)
-    if not series.dtype.is_float():
+    """Numbers with fractions as whole ones, where all that are there are whole; any other column as it is.
+
+    Decimals are compared as they are: doubles of 2**60 and 2**60 + 1, ids of two people, are equal.
+    """
+    if not series.dtype.is_float() and not series.dtype.is_decimal():
         return series
-    filled = series.fill_nan(None)
+    filled = series.fill_nan(None) if series.dtype.is_float() else series
     whole = filled.cast(pl.Int64, strict=False)
-    is_whole = whole.null_count() == filled.null_count() and bool((whole.cast(pl.Float64) == filled).all())
+    is_whole = whole.null_count() == filled.null_count() and bool((whole == filled).all())
     return whole if is_whole else series
+
+
+def _plain_decimals(series: pl.Series) -> pl.Series:
+    """Decimals as whole numbers or doubles, which are written alike in any table; where that loses digits, as texts."""
+    whole = _whole_numbers(series)
+    if whole.dtype.is_integer():
+        return whole
+    doubles = series.cast(pl.Float64)
+    back = doubles.cast(series.dtype, strict=False)
+    if back.null_count() == series.null_count() and bool((back == series).all()):
+        return doubles
+    return series.cast(pl.String).str.replace(r"\.0+$", "")
 
 
 def _inferred(texts: pl.Series) -> pl.Series:

@@ -103,6 +103,7 @@ class NumberOptions(TableOptions):
     tolerance: tuple[float, ...] = option((), "absolute errors up to so much are within tolerance")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if any(not limit >= 0 for limit in self.tolerance):
             raise OptionError(f"tolerance={self.tolerance}: an error of 0 or more was expected.")
 
@@ -153,5 +154,6 @@ class ValueOptions(TableOptions):
     direction: Literal["higher", "lower", "neither"] = option("higher", "which way is better")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.scale and not (len(self.scale) == 2 and self.scale[0] < self.scale[1]):
             raise OptionError(f"scale={self.scale}: expected two numbers, the lower end first, such as scale=0,1.")

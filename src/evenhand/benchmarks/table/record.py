@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.benchmarks.table.codec import TablePredictions
-from evenhand.benchmarks.table.data import Truth, doubtful_levels, recoded
+from evenhand.benchmarks.table.data import Truth, recoded
 from evenhand.benchmarks.table.frame import LabelColumn, UserTable
 from evenhand.benchmarks.table.options import (
     LabelOptions,
@@ -20,15 +20,26 @@ from evenhand.benchmarks.table.options import (
     ValueOptions,
 )
 from evenhand.core.errors import DataError, PredictionError, UnknownNameError
+from evenhand.core.levels import alike_levels
 from evenhand.core.records import Array, Records
 from evenhand.core.task import Dataset, Tools
 from evenhand.search.sanity import chance_of_higher
 
-# `_keep`: which rows have a truth; `_other`: of how many it is none of the classes.
-ColumnReader = Callable[[Truth, TablePredictions, Any, Tools], dict[str, Any]]
+_MOSTLY_LOWER = 0.4  # AUC; what is nearer to one half is a weak score, whichever way round
 _NO_TRUTH = "the truth is missing"
 _LOOKED_AT = 100_000  # rows, to see which way round scores rank
 _FEW = 5  # rows of a class, by which nothing is seen
+
+
+class TableColumns(NamedTuple):
+    """The columns that a task measures, and which rows can be measured."""
+
+    columns: dict[str, Array]
+    has_truth: Array | None = None  # None: all rows have
+    other_class: int = 0  # rows without a truth because it is none of the classes
+
+
+ColumnReader = Callable[[Truth, TablePredictions, Any, Tools], TableColumns]
 
 
 def record(
@@ -42,9 +53,8 @@ def record(
     truth = dataset.truth
     given = {"item": truth.item, "unit": truth.unit, "unit_b": truth.unit_b, "sample_weight": truth.weight}
     columns = {name: column for name, column in given.items() if column is not None}
-    columns |= read_columns(truth, predictions, options, tools)
-    keep, other = columns.pop("_keep", None), columns.pop("_other", 0)
-    rows = Records(columns, truth.attributes)
+    measured, keep, other = read_columns(truth, predictions, options, tools)
+    rows = Records({**columns, **measured}, truth.attributes)
     if keep is not None and not keep.all():
         if without := len(keep) - int(keep.sum()) - other:
             tools.warn(f"{without:,} of {len(keep):,} rows are left out: {_NO_TRUTH}")
@@ -127,7 +137,7 @@ def _between_0_and_1(values: Array) -> bool:
     return bool(len(there)) and bool(there.min() >= 0) and bool(there.max() <= 1)
 
 
-def label_columns(truth: Truth, predictions: TablePredictions, options: LabelOptions, tools: Tools) -> dict[str, Any]:
+def label_columns(truth: Truth, predictions: TablePredictions, options: LabelOptions, tools: Tools) -> TableColumns:
     true = truth.table.labels(options.truth, "truth")
     predicted = predictions.content.labels(options.prediction, "prediction")
     if not predicted.levels:
@@ -145,49 +155,47 @@ def label_columns(truth: Truth, predictions: TablePredictions, options: LabelOpt
         )
     codes = predictions.aligned(predicted.codes, -1)
     answer = recoded(LabelColumn(codes, predicted.levels), classes, len(classes))
+    compared = options.truth, options.labels
     outside = int(((answer == len(classes)) & (codes >= 0)).sum())
     if outside:
         strange = [level for level in predicted.levels if level not in classes]
         shown = ", ".join(strange[:4])
         tools.warn(f"{outside:,} predictions are none of the classes ({shown}): they count as wrong, as `unknown`")
-        for message in doubtful_levels(f"{options.truth} and {options.prediction}", (*options.labels, *strange)):
-            tools.warn(message)
-    for message in doubtful_levels(options.truth, options.labels):
+        compared = f"{options.truth} and {options.prediction}", (*options.labels, *strange)
+    for message in alike_levels(*compared):
         tools.warn(message)
     if missing := int((codes < 0).sum()):
         tools.warn(f"{missing:,} rows have no prediction: they count as wrong, as `unknown`")
     code = recoded(true, classes, -1)
     other = int(((code < 0) & (true.codes >= 0)).sum())
-    return {"truth": code.clip(min=0), "answer": answer, "right": answer == code, "_keep": code >= 0, "_other": other}
+    columns = {"truth": code.clip(min=0), "answer": answer, "right": answer == code}
+    return TableColumns(columns, code >= 0, other)
 
 
-def score_columns(truth: Truth, predictions: TablePredictions, options: ScoreOptions, tools: Tools) -> dict[str, Any]:
+def score_columns(truth: Truth, predictions: TablePredictions, options: ScoreOptions, tools: Tools) -> TableColumns:
     true = truth.table.labels(options.truth, "truth")
     score = predictions.aligned(predictions.content.numbers(options.score, "score"), np.nan)
     levels = true.levels
     same = np.asarray(true.codes == levels.index(options.positive))
     _say_missing(score, options.score, tools)
-    advice = (
-        f"are they for the other class (positive={next(level for level in levels if level != options.positive)}), or "
-        "distances? Then give their negatives"
-    )
+    others = [level for level in levels if level != options.positive]
+    other_class = f"for the other class (positive={others[0]}), or " if len(others) == 1 else ""
+    advice = f"are they {other_class}distances? Then give their negatives"
     _say_reversed(score, same, true.codes >= 0, f"for {options.positive!r}", advice, tools)
     squared_error = np.square(score - same)  # not a number where the score is missing
-    return {"score": _or_lowest(score), "same": same, "squared_error": squared_error, "_keep": true.codes >= 0}
+    return TableColumns({"score": _or_lowest(score), "same": same, "squared_error": squared_error}, true.codes >= 0)
 
 
-def number_columns(truth: Truth, predictions: TablePredictions, options: NumberOptions, tools: Tools) -> dict[str, Any]:
+def number_columns(truth: Truth, predictions: TablePredictions, options: NumberOptions, tools: Tools) -> TableColumns:
     true = truth.table.numbers(options.truth, "truth")
     predicted = predictions.aligned(predictions.content.numbers(options.prediction, "prediction"), np.nan)
     _say_missing(predicted, options.prediction, tools)
     error = predicted - true
     within = {f"within_{limit:g}": np.asarray(np.abs(error) <= limit) & ~np.isnan(error) for limit in options.tolerance}
-    return {"truth": true, "prediction": predicted, "error": error, **within, "_keep": ~np.isnan(true)}
+    return TableColumns({"truth": true, "prediction": predicted, "error": error, **within}, ~np.isnan(true))
 
 
-def pair_columns(
-    truth: Truth, predictions: TablePredictions, options: TablePairOptions, tools: Tools
-) -> dict[str, Any]:
+def pair_columns(truth: Truth, predictions: TablePredictions, options: TablePairOptions, tools: Tools) -> TableColumns:
     same = truth.table.truths(options.truth, "truth")
     score = predictions.aligned(predictions.content.numbers(options.score, "score"), np.nan)
     first, second = truth.unit, truth.unit_b
@@ -204,7 +212,7 @@ def pair_columns(
     _say_reversed(
         score, same == 1, same >= 0, "for the same person", "are they distances? Then give their negatives", tools
     )
-    return {"score": _or_lowest(score), "same": same == 1, "_keep": same >= 0}
+    return TableColumns({"score": _or_lowest(score), "same": same == 1}, same >= 0)
 
 
 def _or_lowest(score: Array) -> Array:
@@ -212,7 +220,7 @@ def _or_lowest(score: Array) -> Array:
     return np.where(np.isnan(score), -np.inf, score)
 
 
-def value_columns(truth: Truth, predictions: TablePredictions, options: ValueOptions, tools: Tools) -> dict[str, Any]:
+def value_columns(truth: Truth, predictions: TablePredictions, options: ValueOptions, tools: Tools) -> TableColumns:
     columns = {}
     for name in options.value:
         values = predictions.aligned(predictions.content.numbers(name, "value"), np.nan)
@@ -226,7 +234,7 @@ def value_columns(truth: Truth, predictions: TablePredictions, options: ValueOpt
                     f"{options.scale[0]:g} to {options.scale[1]:g} ({int(outside.sum()):,} rows)."
                 )
         columns[f"value:{name}"] = values
-    return columns
+    return TableColumns(columns)
 
 
 def _refuse_scores(table: UserTable, options: LabelOptions, predicted: LabelColumn) -> None:
@@ -249,7 +257,10 @@ def _say_missing(values: Array, name: str, tools: Tools, what: str = "they are c
 
 
 def _say_reversed(score: Array, same: Array, has_truth: Array, of: str, advice: str, tools: Tools) -> None:
-    """Says when scores rank the wrong way round, by more than chance would; of large tables a part is looked at."""
+    """Says when scores mostly rank the wrong way round, by more than chance would; of large tables a part is looked at.
+
+    Chance is that of independent rows; where they are not, only what is far from one half is said.
+    """
     step = max(1, len(score) // _LOOKED_AT)
     score, same = (values[::step][(has_truth & ~np.isnan(score))[::step]] for values in (score, same))
     positives, negatives = int(same.sum()), int((~same).sum())
@@ -257,5 +268,5 @@ def _say_reversed(score: Array, same: Array, has_truth: Array, of: str, advice: 
         return
     area = chance_of_higher(score[same], score[~same])
     deviation = np.sqrt((positives + negatives + 1) / (12 * positives * negatives))
-    if area < 0.5 - 4 * deviation:
+    if area < min(0.5 - 4 * deviation, _MOSTLY_LOWER):
         tools.warn(f"the scores seem to be the wrong way round: {of} they are mostly lower (AUC {area:.2f}); {advice}")

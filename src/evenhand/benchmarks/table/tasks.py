@@ -162,7 +162,7 @@ benchmark = Benchmark(
 )
 functions = _task(
     "functions", "Functions of the user, f(truth, prediction).", FunctionOptions,
-    lambda truth, predictions, options, tools: {}, lambda options, weight: (),
+    lambda truth, predictions, options, tools: record.TableColumns({}), lambda options, weight: (),
 )  # fmt: skip
 TASKS: Mapping[str, Task[Truth, TablePredictions]] = {
     # Functions are not in files, and detections not in frames.

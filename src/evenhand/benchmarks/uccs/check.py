@@ -96,7 +96,7 @@ def _check_text(
         if not isinstance(options, WatchlistIdentificationOptions):
             return leading_columns(lines, report)
         subjects, kinds = similarity_columns(lines, report, faces.gallery, challenge=options.challenge)
-        if subjects:
+        if subjects and len(set(subjects)) == len(subjects):  # else it is reported, and rows alone are looked at
             reducers.append(Reducer(faces, subjects, options.iou))
         return kinds
 

@@ -28,6 +28,7 @@ from evenhand.core.records import Array
 from evenhand.core.task import Dataset, InputFact, Sample
 from evenhand.files.delimited import CellKind, Issue, raise_first, read_header, read_table
 from evenhand.files.inputs import read
+from evenhand.geometry.box_forms import are_shares
 
 FACE_COLUMNS = ("FILE", "FACE_ID", "SUBJECT_ID", "FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 LANDMARK_COLUMNS = tuple(f"{part}_{axis}" for part in ("REYE", "LEYE", "NOSE", "RMOUTH", "LMOUTH") for axis in "XY")
@@ -75,6 +76,7 @@ class WatchlistFaces:
     face_id: Array
     exclusion: Exclusion = NO_EXCLUSION
     extra: Mapping[str, ExtraColumn] = field(default_factory=dict)
+    unclear_columns: tuple[str, ...] = ()  # whose names differ in case alone: nothing is grouped by them
     gallery: tuple[int, ...] | None = None  # the subjects of the watchlist, where it is known
     gallery_table: InputFact | None = None
 
@@ -151,33 +153,30 @@ def load(data: Path, options: WatchlistDetectionOptions) -> Dataset[WatchlistFac
 def read_faces(path: Path, exclusion: Exclusion = NO_EXCLUSION) -> tuple[WatchlistFaces, InputFact]:
     """The annotated faces of `validation.csv` or `test.csv`.
 
-    Columns beyond the official ones become attributes when they have at most 50 distinct values.
+    Columns beyond the official ones become attributes when they have at most 50 distinct values, under their name in
+    lower case; of those whose names differ in case alone none does.
     """
     table = read_table(path, FACE_KINDS, other=CellKind.CELL)
     frame = table.frame
-    names = frame["FILE"].to_list()
     first_seen: dict[str, int] = {}
-    image = np.array([first_seen.setdefault(plain_name(name), len(first_seen)) for name in names], dtype=np.intp)
-    spelled = [names[row].strip() for row in np.unique(image, return_index=True)[1]]  # as it is on the disk
+    image = np.array([first_seen.setdefault(name, len(first_seen)) for name in frame["FILE"].to_list()], dtype=np.intp)
     boxes = frame.select(FACE_COLUMNS[3:]).to_numpy().reshape(-1, 4)
     raise_first(box_issues(boxes, table.lines, "FACE"), path, DataError)
     order = np.argsort(image, kind="stable")
     faces = WatchlistFaces(
-        images=tuple(spelled),
+        images=tuple(first_seen),
         image=image[order],
         boxes_xywh=boxes[order],
         subject=frame["SUBJECT_ID"].to_numpy()[order],
         face_id=frame["FACE_ID"].to_numpy()[order],
         exclusion=exclusion,
     )
-    twice = [name for name, count in Counter(name.lower() for name in table.header.names).items() if count > 1]
-    if twice:
-        raise DataError(
-            f"{path}, line 1: two columns are called {twice[0]!r}, in upper or lower case. Give one another name."
-        )
     others = {name: frame[name] for name in table.header.names if name not in FACE_COLUMNS and name}
-    extra = _extra_columns(others, order, image[order], len(first_seen))
-    faces = replace(faces, extra=_own_columns(faces) | extra)
+    columns = _extra_columns(others, order, image[order], len(first_seen))
+    repeated = Counter(name.lower() for name in columns)
+    extra = {name.lower(): column for name, column in columns.items() if repeated[name.lower()] == 1}
+    unclear = tuple(name for name in columns if name.lower() not in extra)
+    faces = replace(faces, extra=_own_columns(faces) | extra, unclear_columns=unclear)
     return faces, table.fact
 
 
@@ -363,15 +362,21 @@ def annotation_warnings(faces: WatchlistFaces) -> tuple[str, ...]:
     flat = int((faces.boxes_xywh[:, 2:] == 0).any(axis=1).sum())
     if flat:
         warnings.append(f"{flat} annotated faces have a width or a height of 0: no detection can overlap them.")
-    if len(faces) and np.abs(faces.boxes_xywh).max() <= 2:
+    if len(faces) and are_shares(faces.boxes_xywh):
+        warnings.append("The annotated boxes look like shares of the picture from 0 to 1; pixels are expected.")
+    folded = [plain_name(name).casefold() for name in faces.images]
+    counts = Counter(folded)
+    if len(counts) < len(folded):
+        alike = next(name for name in folded if counts[name] > 1)
+        first, second = [image for image, name in zip(faces.images, folded, strict=True) if name == alike][:2]
         warnings.append(
-            "All annotated boxes lie between 0 and 2, as if divided by the picture's size; pixels are expected."
+            f"{first!r} and {second!r} are different images: names differ in upper and lower case, in blanks around "
+            "them or in how accents are written."
         )
-    folded = Counter(name.casefold() for name in faces.images)
-    twins = [name for name in faces.images if folded[name.casefold()] > 1]
-    if twins:
+    if faces.unclear_columns:
         warnings.append(
-            f"{', '.join(twins[:2])}: names that differ in upper and lower case alone are different images."
+            f"The columns {', '.join(map(repr, faces.unclear_columns))} differ in upper and lower case alone, and "
+            "nothing is grouped by them. Give one of two another name."
         )
     return tuple(warnings)
 
@@ -412,6 +417,7 @@ def _own_columns(faces: WatchlistFaces) -> dict[str, ExtraColumn]:
 
 
 def _extra_columns(others: Mapping[str, pl.Series], order: Array, image: Array, images: int) -> dict[str, ExtraColumn]:
+    """The further columns that faces can be grouped by, by their name in the header."""
     columns = {}
     for name, column in others.items():
         cells = column.str.strip_chars()
@@ -426,5 +432,5 @@ def _extra_columns(others: Mapping[str, pl.Series], order: Array, image: Array, 
         of_image = np.full(images, len(levels), dtype=np.int64)
         of_image[image] = of_face
         agree = bool((of_image[image] == of_face).all())
-        columns[name.lower()] = ExtraColumn(levels, of_face, of_image if agree else None)
+        columns[name] = ExtraColumn(levels, of_face, of_image if agree else None)
     return columns

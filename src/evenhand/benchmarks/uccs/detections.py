@@ -7,7 +7,6 @@ meaning. Rows on images that are not annotated take no part, and are counted.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from evenhand.files.delimited import (
     raise_missing,
     read_table,
 )
+from evenhand.files.names import difference
 from evenhand.files.writing import open_file
 from evenhand.geometry.boxes import extents, offsets_of
 from evenhand.instruments.ahead import ahead
@@ -120,37 +120,35 @@ class NameIndex:
     """Finds annotated images by name, with or without extension."""
 
     def __init__(self, images: Sequence[str]) -> None:
-        self._images = tuple(map(plain_name, images))
-        self._exact = {name: place for place, name in enumerate(self._images)}
-        self._stems: dict[str, int] = {}
-        for place, name in enumerate(self._images):
-            stem = _stem(name)
-            self._stems[stem] = _AMBIGUOUS if stem in self._stems else place
+        self._images = tuple(images)
+        self._exact = {name: place for place, name in enumerate(images)}
+        self._stems = _places(map(_stem, images))
+        self._plain = _places(map(plain_name, images))
+        self._plain_stems = _places(_stem(plain_name(image)) for image in images)
 
     def find(self, name: str) -> int:
         """The image's place, or NOT_ANNOTATED. An exact name goes before `.jpg`, and that before any extension.
 
-        Blanks around a name and how its accents are written do not matter. A name without extension that two images
-        share is refused, unless one of them is a `.jpg`.
+        A name that is not found so is looked for without the blanks around it, and however its accents are written.
+        One that two images share is refused: a name without extension, unless one of them is a `.jpg`.
         """
-        place = self._exact.get(name)
-        if place is None:
-            name = plain_name(name)
-            place = self._exact.get(name, self._exact.get(name + ".jpg", self._stems.get(name, NOT_ANNOTATED)))
+        place = self._as_written(name)
+        if place == NOT_ANNOTATED:
+            plain = plain_name(name)
+            by_plain = (self._plain.get(plain), self._plain.get(plain + ".jpg"), self._plain_stems.get(plain))
+            place = next((found for found in by_plain if found is not None), NOT_ANNOTATED)
         if place == _AMBIGUOUS:
-            both = ", ".join(image for image in self._images if _stem(image) == name)
-            raise PredictionError(f"The name {name!r} may be any of {both}. Write it with its extension.")
+            plain = plain_name(name)
+            both = (image for image in self._images if plain in (plain_name(image), _stem(plain_name(image))))
+            raise PredictionError(
+                f"The name {name!r} may be any of {', '.join(both)}. Write it as the annotation does, with its "
+                "extension."
+            )
         return place
 
     def advice(self, elsewhere: Iterable[str]) -> str:
         """How names that were not found differ from annotated ones, in words; nothing where that can't be seen."""
-        names = [plain_name(name) for name in elsewhere][:_NAMES_COMPARED]
-        for difference, form in _FORMS.items():
-            known = {form(image): image for image in self._images}
-            alike = [(name, known[form(name)]) for name in names if form(name) in known]
-            if len(known) == len(self._images) and 2 * len(alike) > len(names):
-                return f" They differ in {difference}: write {alike[0][1]}, not {alike[0][0]}."
-        return ""
+        return difference(map(plain_name, elsewhere), map(plain_name, self._images))
 
     def gather(self, names: pl.Series | Sequence[str], scores: Array, boxes_xywh: Array, lines: Array) -> CheckedRows:
         """Rows with the image that each belongs to. Those of one image mostly follow each other."""
@@ -160,30 +158,31 @@ class NameIndex:
         elsewhere: Counter[str] = Counter()
         for run in np.flatnonzero(places == NOT_ANNOTATED):
             elsewhere[values[run]] += int(lengths[run])
-        return CheckedRows(np.repeat(places, lengths), scores, boxes_xywh, lines, elsewhere)
+        respelled = {
+            name: self._images[place]
+            for name, place in zip(values, places.tolist(), strict=True)
+            if place != NOT_ANNOTATED and self._as_written(name) == NOT_ANNOTATED
+        }
+        return CheckedRows(np.repeat(places, lengths), scores, boxes_xywh, lines, elsewhere, respelled)
+
+    def _as_written(self, name: str) -> int:
+        place = self._exact.get(name)
+        return place if place is not None else self._exact.get(name + ".jpg", self._stems.get(name, NOT_ANNOTATED))
+
+
+def _places(names: Iterable[str]) -> dict[str, int]:
+    """The places of names; _AMBIGUOUS for those that occur twice."""
+    places: dict[str, int] = {}
+    for place, name in enumerate(names):
+        places[name] = _AMBIGUOUS if name in places else place
+    return places
 
 
 def _stem(name: str) -> str:
     return PurePosixPath(name).stem if "/" in name else name.rpartition(".")[0] or name
 
 
-def _base(name: str) -> str:
-    return name.replace("\\", "/").rpartition("/")[2]
-
-
-def _unpadded(name: str) -> str:
-    return re.sub(r"(?<!\d)0+(?=\d)", "", name)
-
-
-_FORMS: Mapping[str, Callable[[str], str]] = {
-    "their folder": _base,
-    "upper and lower case": str.casefold,
-    "their extension": _stem,
-    "the zeros before their numbers": _unpadded,
-    "their folder, extension, case or zeros": lambda name: _unpadded(_stem(_base(name)).casefold()),
-}
 _AMBIGUOUS = -2
-_NAMES_COMPARED = 100
 
 
 class CheckedRows(NamedTuple):
@@ -194,6 +193,7 @@ class CheckedRows(NamedTuple):
     boxes_xywh: Array
     lines: Array
     elsewhere: Counter[str]  # rows on images that are not annotated, by name
+    respelled: Mapping[str, str]  # names that differ from the annotated one in blanks or accents, with that one
 
 
 Report = Callable[[Sequence[Issue]], None]  # of what is wrong in a file
@@ -299,10 +299,7 @@ def assemble(
     inputs: tuple[InputFact, ...] = (),
     warnings: tuple[str, ...] = (),
 ) -> WatchlistDetections:
-    """Detections from blocks of rows; rows on images that are not annotated are counted and left out.
-
-    Raises PredictionError when there are rows, and none is on an annotated image.
-    """
+    """Detections from blocks of rows; rows on images that are not annotated are counted and left out."""
     image, order = order_of(parts)
     elsewhere = sum((part.elsewhere for part in parts), Counter[str]())
     if elsewhere:
@@ -312,12 +309,19 @@ def assemble(
                 ", ".join(names[:3]) + ("…" if len(names) > 3 else "") for names in (sorted(elsewhere), faces.images)
             )
             where = f"{inputs[0].path}: no" if inputs else "No"
-            raise PredictionError(
-                f"{where} row is on an annotated image: the rows name {shown}, the annotation {known}."
-                + (advice or " Is it the score file of another set?")
+            warnings += (
+                f"{where} row is on an annotated image, so there is nothing to evaluate: the rows name {shown}, the "
+                f"annotation {known}. {advice or 'Is it the score file of another set?'}",
             )
-        if advice:
-            warnings += (f"{len(elsewhere)} images of the score file are not annotated.{advice}",)
+        elif advice:
+            warnings += (f"{len(elsewhere)} images of the score file are not annotated. {advice}",)
+    respelled = {name: annotated for part in parts for name, annotated in part.respelled.items()}
+    if respelled:
+        name, annotated = next(iter(respelled.items()))
+        warnings += (
+            f"{len(respelled)} image names of the score file differ from the annotated ones in blanks around them or "
+            f"in how accents are written ({name!r} for {annotated!r}), and are taken for these.",
+        )
     # Files are mostly written image by image: then every row stays where it is, and nothing is copied.
     rows = slice(None) if np.array_equal(order, np.arange(len(image))) else order
     return WatchlistDetections(

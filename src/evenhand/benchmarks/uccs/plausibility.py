@@ -7,24 +7,27 @@ measured against what is annotated; nothing is changed or left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from evenhand.benchmarks.uccs.data import WatchlistFaces
 from evenhand.benchmarks.uccs.detections import WatchlistDetections
-from evenhand.benchmarks.uccs.record import NEVER, Matches, true_subjects
+from evenhand.benchmarks.uccs.record import NEVER, Matches, match, true_subjects
 from evenhand.core.optional import polars as pl
 from evenhand.core.records import Array
 from evenhand.geometry.assignment import assign_by_overlap
+from evenhand.geometry.box_forms import EXTENTS, FORMS, are_shares, better_form, other_forms
 from evenhand.geometry.boxes import corners, offsets_of, overlaps_by_image
 from evenhand.search.sanity import chance_of_higher
 
 FEWEST = 12  # faces or scores: fewer say nothing
+_OVERLAP = 0.5  # at most: whether boxes are those of the faces does not depend on how exact they have to be
 _FEW_FOUND = 0.5  # share of the faces on images with detections, below which other forms of the boxes are tried
 _HARDLY_ANY = 0.05
 _OPPOSITE = 0.2  # chance that a found face has a higher score than a false detection: below it, low scores mean a face
-_UNORDERED = 0.55
+_UNORDERED = 0.55  # the same chance, below which scores are in another order: by more than two standard errors
 _RANK_BY_CHANCE = 0.4  # mean share of the subjects in front of the true one, from which on the order may be chance
 _RANK_OPPOSITE = 0.8
 
@@ -34,10 +37,13 @@ def warnings_of(
 ) -> tuple[str, ...]:
     """What looks wrong about detections, in words; nothing when all is well.
 
-    `named`: similarities are evaluated and not detection scores.
+    `matches` are those at the overlap `iou`. `named`: similarities are evaluated and not detection scores.
     """
     if not len(detections):
         return ("There is no detection at all on the annotated images: every face counts as missed.",)
+    if iou > _OVERLAP:
+        iou = _OVERLAP
+        matches = match(faces, detections, iou)
     scores = _similarities(faces, detections, matches) if named else _detection_scores(detections, matches)
     return (*_repeated(detections), *_boxes(faces, detections, matches, iou), *scores)
 
@@ -63,51 +69,41 @@ def _boxes(faces: WatchlistFaces, detections: WatchlistDetections, matches: Matc
     share = len(matches.assignment.faces) / max(count, 1)
     if count < FEWEST or share >= _FEW_FOUND:
         return
-    shares = {
-        form: _count_found(faces, boxes, detections.image, iou) / count
-        for form, boxes in _other_forms(detections.boxes_xywh).items()
-    }
+    corners_of = FORMS[EXTENTS]
+    fit = better_form(
+        lambda form: _count_found(faces, form(detections.boxes_xywh), detections.image, iou) / count,
+        other_forms(EXTENTS),
+        now=share,
+        margin=0.0,
+    )
+    shares = {} if fit is None else {f"if they are read as {fit.form}": fit.fit}
     for step, form in ((1, "if every row is moved to the next image"), (-1, "if every row is moved one image back")):
         inside = (detections.image + step >= 0) & (detections.image + step < len(faces.images))
-        shares[form] = _count_found(faces, detections.boxes_xywh[inside], detections.image[inside] + step, iou) / count
+        boxes_xyxy = corners_of(detections.boxes_xywh[inside])
+        shares[form] = _count_found(faces, boxes_xyxy, detections.image[inside] + step, iou) / count
     best = max(shares, key=shares.__getitem__)
-    percent = f"{100 * share:.0f} % of the {count:,} faces on images with detections are found"
+    percent = (
+        f"{100 * share:.0f} % of the {count:,} faces on images with detections are found (overlap of at least {iou:g})"
+    )
     expected = "BB_X, BB_Y, BB_WIDTH and BB_HEIGHT are left, top, width and height in pixels of the picture"
     if shares[best] >= max(_FEW_FOUND, 2 * share):
         yield f"Only {percent}, but {100 * shares[best]:.0f} % {best}. {expected}; check the file and the annotation."
-    elif np.abs(detections.boxes_xywh).max() <= 2:
-        yield f"Only {percent}: all boxes lie between 0 and 2, as if divided by the picture's size. {expected}."
+    elif are_shares(detections.boxes_xywh):
+        yield f"Only {percent}: boxes look like shares of the picture from 0 to 1. {expected}."
     elif share < _HARDLY_ANY:
         yield (
             f"Only {percent}, as if by chance. {expected}: were the pictures resized, or do the rows name other images?"
         )
 
 
-def _other_forms(boxes: Array) -> dict[str, Array]:
-    """The same numbers as boxes in other forms, by what to say of them."""
-    x, y, width, height = boxes.T
-    forms = {
-        "if they are read as corners (left, top, right, bottom)": (x, y, width - x, height - y),
-        "if BB_X and BB_Y are read as the centre": (x - width / 2, y - height / 2, width, height),
-        "if they are read as top, left, height, width": (y, x, height, width),
-        "if BB_X and BB_Y change places": (y, x, width, height),
-        "if BB_WIDTH and BB_HEIGHT change places": (x, y, height, width),
-    }
-    forms |= {
-        f"if they are multiplied by {factor:g}": (x * factor, y * factor, width * factor, height * factor)
-        for factor in (2, 4, 8, 0.5, 0.25, 0.125)
-    }
-    return {form: np.stack(columns, axis=1) for form, columns in forms.items()}
-
-
-def _count_found(faces: WatchlistFaces, boxes: Array, image: Array, iou: float) -> int:
+def _count_found(faces: WatchlistFaces, boxes_xyxy: Array, image: Array, iou: float) -> int:
     """How many faces are found by boxes; those of no extent are left out."""
-    real = (boxes[:, 2:] > 0).all(axis=1)
+    real = (boxes_xyxy[:, 2:] > boxes_xyxy[:, :2]).all(axis=1)
     images = len(faces.images)
     pairs = overlaps_by_image(
         corners(faces.boxes_xywh.astype(np.float32)),
         offsets_of(faces.image, images),
-        corners(boxes[real].astype(np.float32)),
+        boxes_xyxy[real].astype(np.float32),
         offsets_of(image[real], images),
         at_least=iou,
     )
@@ -127,11 +123,16 @@ def _detection_scores(detections: WatchlistDetections, matches: Matches) -> Iter
     measured = f"a found face has a higher score than a false detection in only {100 * higher:.0f} % of cases"
     if higher < _OPPOSITE:
         yield f"The detection scores say the opposite of what they should: {measured}. Higher must mean surer."
-    elif higher < _UNORDERED:
+    elif higher + 2 * _error_by_chance(len(found), len(false)) < _UNORDERED:
         yield (
             f"The detection scores seem to be in another order than the boxes: {measured} (50 % is chance). Check that "
             "the score of a row belongs to its box."
         )
+
+
+def _error_by_chance(some: int, others: int) -> float:
+    """The standard error of the chance that one of some is higher than one of others, where order says nothing."""
+    return math.sqrt((some + others + 1) / (12 * some * others))
 
 
 def _similarities(faces: WatchlistFaces, detections: WatchlistDetections, matches: Matches) -> Iterator[str]:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
+from evenhand.benchmarks.synthesis.availability import needs_pictures
 from evenhand.benchmarks.synthesis.catalogue import (
     FACE_FOUND,
     PAIRED_DEFAULT,
@@ -102,8 +103,9 @@ def run_paired(
         for pair in pairs
         if pair.prediction is not None and pair.reference is not None
     ]
-    for warning in picture_warnings(beside, asked.options.most_pixels):
-        looks.warn(warning)
+    if needs_pictures(wanted, asked.options.rules, looks.synthesised.features, looks.real.features):
+        for warning in picture_warnings(beside, asked.options.most_pixels):
+            looks.warn(warning)
     metrics = paired_metrics(wanted, asked.options.rules)
     estimates = measure(paired_rows(pairs, looks, replace(asked, names=wanted)), metrics)
     return _results(wanted, estimates, looks, asked.options.rules)
