@@ -221,8 +221,8 @@ def test_every_combination_is_on_the_screen(
         (("none", "unit", "on", "mean_unit"), "ijb_11.py", "no public code"),
         (("none", "keep", "off", "mean_unit"), "ijb_11.py", "MagFace"),
         (("sum", "keep", "off", "mean_unit"), "ijb_11.py", "no public code"),  # MagFace has no mirrored pass
-        (("sum", "keep", "on", "mean"), "ijb_1n.py", "N1D1F1 (there N1 keeps the norm)"),
-        (("sum", "keep", "on", "mean"), "ijb_evals.py", "N0D1F1 (there N1 scales to length one)"),
+        (("sum", "keep", "on", "mean"), "ijb_1n.py", "N1D1F1"),
+        (("sum", "keep", "on", "mean"), "ijb_evals.py", "N0D1F1"),
         (("concat", "keep", "on", "mean"), "ijb_evals.py", "no public code"),
     ],
 )

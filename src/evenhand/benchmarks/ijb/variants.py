@@ -47,6 +47,11 @@ from evenhand.search.enrol import Pooling, Templates, enrol_every
 
 _OURS, _OR, _AS_GIVEN = "no public code that we know", ", or ", "scores as given"
 _PAIR_SCRIPT, _SEARCH_SCRIPT, _OPEN_SET_SCRIPT = "ijb_11.py", "ijb_1n.py", "ijb_evals.py"
+_LETTERS = {  # of scripts, by their name
+    _PAIR_SCRIPT: "N1 keeps the norm",
+    _SEARCH_SCRIPT: "N1 keeps the norm",
+    _OPEN_SET_SCRIPT: "N1 scales to length one",
+}
 _OF_OPEN_SET_SCRIPT = ("list_style_reference", "optimistic, pooled")  # conventions of searches
 _COARSEST = 0.01  # a share is printed to the per cent at least: "1" and "0" are all and none of it
 _MOST_DECIMALS = 300  # of a published number: more are no number of this machine
@@ -79,10 +84,9 @@ class Variant(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The public code behind the combination."""
-        if not self.pooling_code:
-            return self.convention_code
-        return f"pooling: {self.pooling_code}; convention: {self.convention_code}"
+        """The public code behind the combination; what a definition says stands with the conventions."""
+        convention = re.sub(r"^(the definition): [^(]*", r"\1 ", self.convention_code).strip()
+        return f"pooling: {self.pooling_code}; convention: {convention}" if self.pooling_code else convention
 
 
 class Combinations(NamedTuple):
@@ -454,9 +458,9 @@ def pooling_source(pooling: Pooling, script: str) -> str:
     """The public code that pools so; letters as the flags of the script have them, which ijb_evals.py inverts.
 
     >>> pooling_source(Pooling("sum", "keep", "on", "mean"), "ijb_11.py")
-    'insightface ijb_11.py with N1D1F1 (there N1 keeps the norm)'
+    'insightface ijb_11.py with N1D1F1'
     >>> pooling_source(Pooling("sum", "keep", "on", "mean"), "ijb_evals.py")
-    'insightface ijb_evals.py with N0D1F1 (there N1 scales to length one)'
+    'insightface ijb_evals.py with N0D1F1'
     """
     switches = f"{pooling.norm}, {pooling.detector}, {pooling.media}"
     known: Mapping[str, str] = SOURCES["poolings"]
@@ -473,10 +477,10 @@ def _insightface(pooling: Pooling, script: str) -> str | None:
         return None
     if script == _OPEN_SET_SCRIPT:
         inverted = replace(pooling, norm="unit" if pooling.norm == "keep" else "keep")
-        return f"insightface {script} with {letters_of(inverted)} (there N1 scales to length one)"
+        return f"insightface {script} with {letters_of(inverted)}"
     letters = letters_of(replace(pooling, flip="sum") if is_concat else pooling)
     line = " and its commented line for concat" if is_concat else ""
-    return f"insightface {script} with {letters}{line} (there N1 keeps the norm)"
+    return f"insightface {script} with {letters}{line}"
 
 
 def _pivot(title: str, variants: Sequence[Variant], note: str) -> Table:
@@ -535,6 +539,8 @@ def _note(run: Any, variants: Sequence[Variant]) -> str:
     policies = {variant.failures for variant in variants} - {""}
     known = SOURCES["failures_of_faces" if run.results.task in _GRIDS else "failures"]
     notes = [f"FTE {name}: {words}." for name, words in known.items() if name in policies]
+    codes = " ".join(variant.pooling_code for variant in variants)
+    notes += [f"In the letters of {script}, {words}." for script, words in _LETTERS.items() if script in codes]
     if any("flip=" in variant.switches for variant in variants):
         notes.insert(0, "flip=sum and the average of both passes give the same numbers: only directions count.")
     return " ".join(notes)
