@@ -351,7 +351,7 @@ def brief(results: Results, question: str = "", inputs: Sequence[Input] = ()) ->
 
 
 def warnings(results: ShownResults) -> Section:
-    return Section("To mind", [Text(warning, "caution") for warning in results.warnings], name="warnings")
+    return Section("Warnings", [Text(warning, "caution") for warning in results.warnings], name="warnings")
 
 
 def with_added(sections: Sequence[Section], added: Sequence[Section]) -> tuple[Section, ...]:
