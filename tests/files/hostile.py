@@ -166,7 +166,7 @@ FILES: dict[str, tuple[str, Callable[[int], bytes]]] = {
     ),
     "a cell of 5 MB": ("m.csv", lambda size: HEAD + b"a" * size + b",b,c,d\n"),
     "100 levels in every line": ("n.jsonl", lambda size: (b'{"y":' * 100 + b"1" + b"}" * 100 + b"\n") * (size // 602)),
-    "16 levels in every line": ("o.jsonl", lambda size: (b'{"y":' * 15 + b"1" + b"}" * 15 + b"\n") * (size // 92)),
+    "8 levels in every line": ("o.jsonl", lambda size: (b'{"y":' * 7 + b"1" + b"}" * 7 + b"\n") * (size // 44)),
     "lists 300 deep": ("p.jsonl", lambda size: (b'{"y":' + b"[" * 300 + b"]" * 300 + b"}\n") * (size // 608)),
     "50,000 names, then empty rows": ("q.jsonl", _names),
     "a million images × categories": ("r.json", _categories),

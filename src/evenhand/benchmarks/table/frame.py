@@ -32,7 +32,7 @@ Problem = type[InputError]
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 ENDINGS = (*TEXT_ENDINGS, ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".ipc")
 LONGEST_NAME = 4096  # characters of an id, a class or a group
-_DEEPEST_JSON = 16
+_DEEPEST_JSON = 8
 _TRUE, _FALSE = ("true", "yes", "1", "1.0", "t", "y"), ("false", "no", "0", "0.0", "f", "n")
 
 
